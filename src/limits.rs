@@ -1,0 +1,85 @@
+//! Every bound with its unit and its reason. What a client can make the broker reserve, queue or keep is listed here;
+//! sizes a user may choose are in `config`, their ceilings here.
+
+/// Bytes of a frame before its connection has authenticated, or of any request that is not Produce.
+/// Kafka's largest admin requests (thousands of topics with configs) stay far below.
+pub const FRAME_BYTES_MAX: usize = 8 << 20;
+/// Elements of all arrays plus tagged fields in one request.
+pub const REQUEST_ELEMENTS_MAX: usize = 1_000_000;
+/// The same before authentication.
+pub const REQUEST_ELEMENTS_MAX_UNAUTHENTICATED: usize = 10_000;
+/// Memory a decoded request may take: this much, plus `REQUEST_MEMORY_FACTOR` times its frame, never above `REQUEST_MEMORY_MAX`.
+pub const REQUEST_MEMORY_BASE: usize = 64 << 10;
+/// See `REQUEST_MEMORY_BASE`.
+pub const REQUEST_MEMORY_FACTOR: usize = 100;
+/// See `REQUEST_MEMORY_BASE`.
+pub const REQUEST_MEMORY_MAX: usize = 256 << 20;
+/// Commands waiting in one machine's or partition's mailbox.
+pub const MAILBOX_MAX: usize = 1024;
+/// Produce requests of one connection that may be in progress at once (answers leave in order).
+pub const PRODUCE_IN_FLIGHT_MAX: usize = 64;
+/// Batches up to this many bytes lie inside their RocksDB entry; larger ones in segment files.
+pub const INLINE_BATCH_BYTES_MAX: usize = 4 << 10;
+/// Bytes of one file range that are in memory at a time while a socket drains.
+pub const FILE_PIECE_BYTES_MAX: usize = 256 << 10;
+/// Members of one group, those included that were only given an id. Kafka has no bound beside `group.max.size`; its largest
+/// known groups have some thousands.
+pub const GROUP_MEMBERS_MAX: usize = 50_000;
+/// Bytes of all members of one group: what they say of themselves for every protocol they support.
+pub const GROUP_MEMBER_BYTES_MAX: usize = 64 << 20;
+/// Memory of all Produce frames of a listener that arrive or are in use, up to 1 MiB of each (up to 16 KiB: not counted).
+pub const FRAMES_BYTES_MAX: usize = 128 << 20;
+/// The same for what frames have above 1 MiB; at least one frame of `socket.request.max.bytes` fits in any case.
+pub const LARGE_FRAMES_BYTES_MAX: usize = 256 << 20;
+/// Both of these for all other requests.
+pub const OTHER_FRAMES_BYTES_MAX: usize = 64 << 20;
+/// Of that memory, what is kept for the next frames while none needs it.
+pub const FRAME_BUFFERS_KEPT_BYTES_MAX: usize = 8 << 20;
+/// Milliseconds without a byte after which a frame with a buffer of its own is given up.
+pub const FRAME_STALL_MS_MAX: u64 = 30_000;
+/// Seconds in which the memory a frame holds would be filled at the pace it must keep while other frames wait for memory.
+pub const FRAME_PACE_SECONDS: usize = 64;
+/// A connection begins no further request while this many bytes of answers are unsent.
+pub const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// The same in slices, so that many small answers cost no more than a few large ones.
+pub const UNSENT_SLICES_MAX: usize = 1024;
+/// Milliseconds a closing connection may take to send the answers it has.
+pub const CLOSE_FLUSH_MS_MAX: u64 = 5_000;
+/// Milliseconds connections get at shutdown to answer what is in progress; a stop takes under 300 in all.
+pub const SHUTDOWN_ANSWER_MS_MAX: u64 = 150;
+/// Connections of one listener, whatever `max.connections` says.
+pub const CONNECTIONS_MAX: usize = 100_000;
+/// Milliseconds between attempts to accept when file descriptors have run out.
+pub const ACCEPT_BACK_OFF_MS: u64 = 100;
+/// Idempotent producers a partition remembers (about 200 bytes each); beyond it those that wrote longest ago go, ten in a
+/// hundred at once. Kafka has no bound; a producer that is forgotten may go on with any sequence.
+pub const PRODUCERS_PER_PARTITION_MAX: usize = 10_000;
+/// Batches after which a partition's producer state is kept anew: what a start has to replay at most, 80 bytes each.
+pub const PRODUCER_SNAPSHOT_BATCHES: u64 = 4096;
+/// Summaries read at a time while producer state is replayed.
+pub const REPLAY_BATCHES_MAX: usize = 1024;
+/// Messages a partition takes from its mailbox before it looks at storage and timers again.
+pub const MAILBOX_DRAIN_MAX: usize = 32;
+/// Bytes a batch may decompress to where the broker must look into it (compacted topics, other codec, look-ups by time).
+/// One worker thread does so at a time.
+pub const DECOMPRESSED_BATCH_MAX: usize = 64 << 20;
+/// Faulty records of one batch that an answer names.
+pub const RECORD_ERRORS_MAX: usize = 10_000;
+/// Bytes of one topic's config values: they are part of one metadata entry. Kafka's lists of throttled replicas, the
+/// longest of them, stay far below.
+pub const TOPIC_CONFIG_BYTES_MAX: usize = 64 << 10;
+/// Memory of all fetch sessions; beyond it clients go on with full fetch requests.
+pub const FETCH_SESSIONS_BYTES_MAX: usize = 64 << 20;
+/// Memory of one partition in a fetch session, without its topic's name: its share of a hash map and of a B-tree.
+pub const FETCH_SESSION_PARTITION_BYTES: usize = 250;
+/// Memory of all Fetch answers that wait to be sent, file ranges not counted; the first batch of an answer is exempt.
+pub const FETCH_MEMORY_BYTES_MAX: usize = 256 << 20;
+/// Settings one DescribeConfigs may make the broker look at: 12,000 topics. Resources beyond it are refused one by one; an
+/// answer of this size takes about 100 MB while it is made.
+pub const DESCRIBED_SETTINGS_MAX: usize = 400_000;
+/// Bytes of what one OffsetFetch answers: the same partition, or group, may be named again and again.
+pub const OFFSET_FETCH_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a client's software name or version that a connection remembers.
+pub const SOFTWARE_NAME_BYTES_MAX: usize = 256;
+/// Bytes of recent batches the store on disk keeps in memory for readers that follow closely, all logs together.
+pub const TAIL_BYTES_MAX: usize = 16 << 20;
