@@ -1,0 +1,271 @@
+//! The four codecs of record batches, with a hard limit on what comes out.
+//!
+//! A batch's attributes name the codec of everything behind its header. Formats are Kafka's: snappy in the framing of
+//! xerial's Java library or raw, LZ4 frames, gzip and zstd streams. Not here: what is compressed (`batch`, `record`).
+
+use bytes::Bytes;
+use std::io::{self, Read, Write};
+
+/// A codec, as the low three bits of a batch's attributes name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Compression {
+    None,
+    Gzip,
+    Snappy,
+    Lz4,
+    Zstd,
+}
+
+/// Why there is no payload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    #[error("more than {0} bytes come out")]
+    TooLarge(usize),
+    #[error("not {0:?}: {1}")]
+    Corrupt(Compression, String),
+}
+
+impl Compression {
+    const ATTRIBUTE_MASK: i16 = 0x07;
+
+    /// None for the ids 5 to 7, which no codec has.
+    pub fn from_attributes(attributes: i16) -> Option<Compression> {
+        match attributes & Self::ATTRIBUTE_MASK {
+            0 => Some(Compression::None),
+            1 => Some(Compression::Gzip),
+            2 => Some(Compression::Snappy),
+            3 => Some(Compression::Lz4),
+            4 => Some(Compression::Zstd),
+            _ => None,
+        }
+    }
+
+    /// `attributes` with this codec's bits.
+    pub fn set_in(self, attributes: i16) -> i16 {
+        attributes & !Self::ATTRIBUTE_MASK | self as i16
+    }
+}
+
+/// Decompresses `input`; never gives, and hardly ever reserves, more than `max` bytes.
+pub fn decompress(codec: Compression, input: &[u8], max: usize) -> Result<Bytes, CodecError> {
+    let output = match codec {
+        Compression::None if input.len() > max => return Err(CodecError::TooLarge(max)),
+        Compression::None => Bytes::copy_from_slice(input),
+        Compression::Gzip => read(codec, flate2::bufread::MultiGzDecoder::new(input), max)?,
+        Compression::Lz4 => read(codec, lz4_flex::frame::FrameDecoder::new(input), max)?,
+        Compression::Zstd => {
+            let decoder = zstd::stream::read::Decoder::with_buffer(input);
+            read(codec, decoder.map_err(|error| corrupt(codec, error))?, max)?
+        }
+        Compression::Snappy => snappy(input, max)?,
+    };
+    Ok(output)
+}
+
+/// Compresses `input`. `level` is the codec's own; None is Kafka's default. Snappy and LZ4 have none here.
+pub fn compress(codec: Compression, level: Option<i32>, input: &[u8]) -> io::Result<Bytes> {
+    let output = match codec {
+        Compression::None => input.to_vec(),
+        Compression::Gzip => {
+            let level = level.and_then(|level| u32::try_from(level).ok());
+            let level = level.map_or_else(flate2::Compression::default, flate2::Compression::new);
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+            encoder.write_all(input)?;
+            encoder.finish()?
+        }
+        Compression::Lz4 => {
+            let info = lz4_flex::frame::FrameInfo::new()
+                .block_size(lz4_flex::frame::BlockSize::Max64KB)
+                .block_mode(lz4_flex::frame::BlockMode::Independent);
+            let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+            encoder.write_all(input)?;
+            encoder.finish().map_err(io::Error::other)?
+        }
+        Compression::Zstd => {
+            zstd::stream::encode_all(input, level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?
+        }
+        Compression::Snappy => xerial(input)?,
+    };
+    Ok(output.into())
+}
+
+fn corrupt(codec: Compression, error: impl ToString) -> CodecError {
+    CodecError::Corrupt(codec, error.to_string())
+}
+
+fn read(codec: Compression, decoder: impl Read, max: usize) -> Result<Bytes, CodecError> {
+    let mut output = Vec::new();
+    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    decoder.take(limit).read_to_end(&mut output).map_err(|error| corrupt(codec, error))?;
+    if output.len() > max {
+        return Err(CodecError::TooLarge(max));
+    }
+    Ok(output.into())
+}
+
+/// The start of xerial's framing; its version and lowest compatible version (int32 each) follow, then blocks of an int32
+/// length and raw snappy. Streams may be concatenated (`SnappyInputStream`).
+const XERIAL_MAGIC: [u8; 8] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0];
+const XERIAL_HEADER_BYTES: usize = 16;
+/// What `SnappyOutputStream` compresses at a time.
+const XERIAL_BLOCK_BYTES: usize = 32 << 10;
+/// Raw snappy cannot expand more: 3 bytes copy at most 64.
+const SNAPPY_EXPANSION_MAX: usize = 22;
+
+fn snappy(input: &[u8], max: usize) -> Result<Bytes, CodecError> {
+    let mut output = Vec::new();
+    if !input.starts_with(&XERIAL_MAGIC) {
+        snappy_block(input, max, &mut output)?;
+        return Ok(output.into());
+    }
+    let cut = || corrupt(Compression::Snappy, "the bytes end within a block");
+    let mut left = input;
+    while !left.is_empty() {
+        if left.starts_with(&XERIAL_MAGIC) {
+            left = left.get(XERIAL_HEADER_BYTES..).ok_or_else(cut)?;
+            continue;
+        }
+        let (len, rest) = left.split_first_chunk().ok_or_else(cut)?;
+        let len = usize::try_from(i32::from_be_bytes(*len)).map_err(|_| cut())?;
+        let (block, rest) = rest.split_at_checked(len).ok_or_else(cut)?;
+        snappy_block(block, max, &mut output)?;
+        left = rest;
+    }
+    Ok(output.into())
+}
+
+fn snappy_block(block: &[u8], max: usize, output: &mut Vec<u8>) -> Result<(), CodecError> {
+    let codec = Compression::Snappy;
+    let len = snap::raw::decompress_len(block).map_err(|error| corrupt(codec, error))?;
+    if len > block.len().saturating_mul(SNAPPY_EXPANSION_MAX) {
+        return Err(corrupt(codec, "a block longer than its bytes can give"));
+    }
+    let start = output.len();
+    let end = start.checked_add(len).filter(|end| *end <= max).ok_or(CodecError::TooLarge(max))?;
+    output.resize(end, 0);
+    snap::raw::Decoder::new()
+        .decompress(block, &mut output[start..])
+        .map_err(|error| corrupt(codec, error))?;
+    Ok(())
+}
+
+fn xerial(input: &[u8]) -> io::Result<Vec<u8>> {
+    let mut output = XERIAL_MAGIC.to_vec();
+    output.extend([0, 0, 0, 1, 0, 0, 0, 1]);
+    let mut encoder = snap::raw::Encoder::new();
+    for chunk in input.chunks(XERIAL_BLOCK_BYTES) {
+        let block = encoder.compress_vec(chunk).map_err(io::Error::other)?;
+        let len = i32::try_from(block.len()).map_err(io::Error::other)?;
+        output.extend(len.to_be_bytes());
+        output.extend(block);
+    }
+    Ok(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Compression; 5] = [
+        Compression::None,
+        Compression::Gzip,
+        Compression::Snappy,
+        Compression::Lz4,
+        Compression::Zstd,
+    ];
+
+    fn text(len: usize) -> Vec<u8> {
+        (0..len).map(|at| b'a' + (at / 7 % 26) as u8).collect()
+    }
+
+    #[test]
+    fn what_is_compressed_comes_back() {
+        for codec in ALL {
+            for len in [0, 1, 1000, 100_000] {
+                let packed = compress(codec, None, &text(len)).unwrap();
+                assert_eq!(decompress(codec, &packed, len).unwrap(), text(len), "{codec:?} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_out_is_limited() {
+        for codec in ALL {
+            let packed = compress(codec, None, &text(100_000)).unwrap();
+            let result = decompress(codec, &packed, 99_999);
+            assert_eq!(result, Err(CodecError::TooLarge(99_999)), "{codec:?}");
+        }
+        let lying = [0xff, 0xff, 0xff, 0xff, 0x0f, 0];
+        assert!(matches!(
+            decompress(Compression::Snappy, &lying, usize::MAX),
+            Err(CodecError::Corrupt(..))
+        ));
+    }
+
+    #[test]
+    fn spoilt_bytes_are_an_error_or_other_bytes_but_no_panic() {
+        for codec in ALL {
+            let packed = compress(codec, None, &text(3000)).unwrap();
+            for at in 0..packed.len() {
+                let _ = decompress(codec, &packed[..at], 4000);
+                let mut spoilt = packed.to_vec();
+                spoilt[at] ^= 0xff;
+                let _ = decompress(codec, &spoilt, 4000);
+            }
+        }
+    }
+
+    /// `"ottla keeps records as they are; " * 40` as Kafka's Java producer compresses it (`Compression.wrapForOutput`).
+    const FROM_JAVA: [(Compression, &str); 4] = [
+        (
+            Compression::Gzip,
+            "1f8b08000000000000ffcb2f29c94954c84e4d2d2856284a4dce2f4a2956482c5628c948ad54482c4ab556c81f55\
+            30aa6054c1a88291ad0000617c504128050000",
+        ),
+        (
+            Compression::Snappy,
+            "82534e4150505900000000010000000100000062a80a806f74746c61206b65657073207265636f72647320617320\
+            74686579206172653b20fe2100fe2100fe2100fe2100fe2100fe2100fe2100fe2100fe2100fe2100fe2100fe2100\
+            fe2100fe2100fe2100fe2100fe2100fe2100fe2100fe21000d21",
+        ),
+        (
+            Compression::Lz4,
+            "04224d1860408230000000ff126f74746c61206b65657073207265636f7264732061732074686579206172653b20\
+            2100fffffffff3506172653b2000000000",
+        ),
+        (
+            Compression::Zstd,
+            "28b52ffd005854010014026f74746c61206b65657073207265636f7264732061732074686579206172653b200100\
+            2188fcea09010000",
+        ),
+    ];
+
+    #[test]
+    fn what_java_compresses_is_read() {
+        let expected = "ottla keeps records as they are; ".repeat(40);
+        for (codec, digits) in FROM_JAVA {
+            let packed: Vec<u8> = (0..digits.len())
+                .step_by(2)
+                .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+                .collect();
+            assert_eq!(decompress(codec, &packed, 1320).unwrap(), expected.as_bytes(), "{codec:?}");
+        }
+    }
+
+    #[test]
+    fn snappy_is_read_raw_and_concatenated() {
+        let raw = snap::raw::Encoder::new().compress_vec(b"hello").unwrap();
+        assert_eq!(decompress(Compression::Snappy, &raw, 5).unwrap(), b"hello"[..]);
+        let twice = [xerial(b"hel").unwrap(), xerial(b"lo").unwrap()].concat();
+        assert_eq!(decompress(Compression::Snappy, &twice, 5).unwrap(), b"hello"[..]);
+    }
+
+    #[test]
+    fn codecs_are_named_by_attribute_bits() {
+        for codec in ALL {
+            assert_eq!(Compression::from_attributes(codec.set_in(0x17)), Some(codec));
+            assert_eq!(codec.set_in(0x17) & !7, 0x10);
+        }
+        assert_eq!(Compression::from_attributes(5), None);
+    }
+}
