@@ -1,0 +1,247 @@
+//! The disk a faulty memory store pretends to have: what of it is synced, what a crash leaves, and failures on demand.
+//!
+//! Changes enter a write-ahead log shared by all logs; a sync of any log makes all of it durable up to there. The bytes of
+//! batches above `INLINE_BATCH_BYTES_MAX` lie beside it, in pages of their own: only a sync of their own log makes them
+//! durable. So a crash loses any tail of the unsynced write-ahead log and, independently, any of the unsynced bytes.
+
+use super::log::{Change, Log};
+use super::{Mem, SLAB_BYTES, Spaces, put};
+use crate::ids::{LogId, Offset};
+use crate::limits::INLINE_BATCH_BYTES_MAX;
+use crate::storage::slab::Pool;
+use crate::storage::{LogOptions, Put, StorageError};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::{ops::Range, sync::Arc};
+
+/// One entry of the write-ahead log.
+#[derive(Debug)]
+enum Entry {
+    Create(LogId, LogOptions),
+    Log(LogId, Change),
+    Put(Vec<Put>),
+}
+
+#[derive(Default)]
+pub struct Disk {
+    /// Off: nothing is modelled, nothing grows.
+    modelled: bool,
+    logs: BTreeMap<LogId, Log>,
+    spaces: Spaces,
+    last_log: u32,
+    unsynced: Vec<Entry>,
+    /// Base offsets of batches whose bytes are not synced.
+    loose: BTreeMap<LogId, BTreeSet<Offset>>,
+    fail_write: bool,
+    fail_sync: bool,
+    full: bool,
+    /// Writing has stopped until restart.
+    failed: Option<StorageError>,
+}
+
+impl Disk {
+    /// Why writing does not go on.
+    pub fn failure(&self) -> Option<StorageError> {
+        self.failed.clone().or(self.full.then_some(StorageError::OutOfSpace))
+    }
+
+    fn may_write(&mut self) -> Result<(), StorageError> {
+        if std::mem::take(&mut self.fail_write) {
+            self.failed = Some(StorageError::Io("injected: write".into()));
+        }
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    fn may_sync(&mut self) -> Result<(), StorageError> {
+        if std::mem::take(&mut self.fail_sync) {
+            self.failed = Some(StorageError::Io("injected: sync".into()));
+        }
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Without space too: a topic that the cluster agreed on must have its logs, or the node could not serve at all.
+    pub fn created(&mut self, log: LogId, options: &LogOptions) -> Result<(), StorageError> {
+        match self.may_write() {
+            Err(StorageError::OutOfSpace) => {}
+            result => result?,
+        }
+        self.may_sync()?;
+        self.write(Entry::Create(log, options.clone()), true);
+        Ok(())
+    }
+
+    /// Small values are written without space too: deletions depend on them.
+    pub fn put(&mut self, puts: &[Put], sync: bool) -> Result<(), StorageError> {
+        match self.may_write() {
+            Err(StorageError::OutOfSpace) => {}
+            result => result?,
+        }
+        if sync {
+            self.may_sync()?;
+        }
+        self.write(Entry::Put(puts.to_vec()), sync);
+        Ok(())
+    }
+
+    /// Out of space, only appends fail.
+    fn change(&mut self, log: LogId, change: &Change, sync: bool) -> Result<(), StorageError> {
+        match self.may_write() {
+            Err(StorageError::OutOfSpace) if !matches!(change, Change::Append(_)) => {}
+            result => result?,
+        }
+        if sync {
+            self.may_sync()?;
+        }
+        if self.modelled {
+            self.note_loose(log, change);
+        }
+        self.write(Entry::Log(log, change.clone()), sync);
+        Ok(())
+    }
+
+    fn write(&mut self, entry: Entry, sync: bool) {
+        if self.modelled {
+            self.unsynced.push(entry);
+            if sync {
+                self.sync_changes();
+            }
+        }
+    }
+
+    /// Makes every change, and the bytes of `log`, durable.
+    pub fn sync(&mut self, log: LogId) -> Result<(), StorageError> {
+        self.may_sync()?;
+        self.loose.remove(&log);
+        self.sync_changes();
+        Ok(())
+    }
+
+    pub fn close(&mut self) {
+        if self.failed.is_none() {
+            self.loose.clear();
+            self.sync_changes();
+        }
+    }
+
+    fn note_loose(&mut self, log: LogId, change: &Change) {
+        let loose = self.loose.entry(log).or_default();
+        match change {
+            Change::Append(batch) if batch.summary.size as usize > INLINE_BATCH_BYTES_MAX => {
+                loose.insert(batch.summary.base_offset);
+            }
+            Change::Truncate(to) => loose.retain(|base| base < to),
+            Change::RestartAt(_) | Change::Delete => loose.clear(),
+            _ => {}
+        }
+    }
+
+    fn sync_changes(&mut self) {
+        for entry in std::mem::take(&mut self.unsynced) {
+            match entry {
+                Entry::Create(id, options) => {
+                    self.logs.insert(id, Log::new(options, Arc::new(Pool::new(SLAB_BYTES))));
+                    self.last_log = id.0;
+                }
+                Entry::Log(id, Change::Delete) => {
+                    self.logs.remove(&id);
+                }
+                Entry::Log(id, change) => self.with(id, |log| log.apply(&change)),
+                Entry::Put(puts) => puts.iter().for_each(|change| put(&mut self.spaces, change)),
+            }
+        }
+    }
+
+    fn with(&mut self, id: LogId, change: impl FnOnce(&mut Log)) {
+        if let Some(log) = self.logs.get_mut(&id) {
+            change(log);
+        }
+    }
+}
+
+impl Mem {
+    /// A store that can crash and fail. Everything not yet synced is kept twice.
+    pub fn with_faults() -> Mem {
+        let disk = Disk { modelled: true, ..Disk::default() };
+        Mem { disk: Mutex::new(disk), ..Mem::default() }
+    }
+
+    /// Cuts the power: this store is closed, and what a disk would hold comes back as a new one, recovered.
+    ///
+    /// `choose(n)` returns a number from 0 to `n`. It is asked once how many of the `n` unsynced changes are kept, and then
+    /// for each log and each batch whose bytes are not synced whether they are (1) or are not (0).
+    pub fn crash(&self, choose: &mut dyn FnMut(usize) -> usize) -> Mem {
+        self.stop();
+        let mut disk = std::mem::take(&mut *self.disk.lock());
+        let kept = choose(disk.unsynced.len());
+        disk.unsynced.truncate(kept);
+        disk.sync_changes();
+        for (id, loose) in std::mem::take(&mut disk.loose) {
+            let lost: Vec<Offset> = loose.into_iter().filter(|_| choose(1) == 0).collect();
+            if let Some(first) = lost.first() {
+                disk.with(id, |log| log.apply(&Change::Truncate(*first)));
+            }
+        }
+        let recovered = Mem::with_faults();
+        {
+            let mut values = recovered.values.lock();
+            values.spaces = disk.spaces.clone();
+            values.last_log = disk.last_log;
+            let mut logs = recovered.logs.write();
+            for (id, log) in &mut disk.logs {
+                log.recover();
+                logs.insert(*id, Arc::new(Mutex::new(log.copy(recovered.pool.clone()))));
+            }
+            *recovered.disk.lock() = Disk {
+                modelled: true,
+                logs: disk.logs,
+                spaces: disk.spaces,
+                last_log: disk.last_log,
+                ..Disk::default()
+            };
+        }
+        recovered
+    }
+
+    /// Fails the next write; writing stops until a crash or restart.
+    pub fn fail_next_write(&self) {
+        self.disk.lock().fail_write = true;
+    }
+
+    /// Fails the next sync; writing stops until a crash or restart.
+    pub fn fail_next_sync(&self) {
+        self.disk.lock().fail_sync = true;
+    }
+
+    /// Takes away the free space, or gives it back.
+    pub fn set_full(&self, full: bool) {
+        self.disk.lock().full = full;
+        for log in self.logs.read().values() {
+            match full {
+                true => log.lock().fail(StorageError::OutOfSpace),
+                false => log.lock().resume(),
+            }
+        }
+    }
+
+    /// Marks offsets as damaged below the recovery point.
+    pub fn damage(&self, log: LogId, offsets: Range<Offset>) {
+        if let Ok(found) = self.log(log) {
+            found.lock().damaged.push(offsets.clone());
+        }
+        self.disk.lock().with(log, |log| log.damaged.push(offsets));
+    }
+
+    pub(super) fn note(&self, log: LogId, change: &Change, sync: bool) -> Result<(), StorageError> {
+        self.disk.lock().change(log, change, sync)
+    }
+
+    /// Tells every log why writing has stopped.
+    pub(super) fn publish_failure(&self) {
+        let failure = self.disk.lock().failure();
+        if let Some(error) = failure {
+            for log in self.logs.read().values() {
+                log.lock().fail(error.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! RocksDB with its fixed set of column families. The only file that names options of it.
+
+use super::io::{Call, Io};
+use crate::storage::{Space, StorageError};
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType,
+    DBRawIterator, DBRecoveryMode, LogLevel, Options, ReadOptions, WriteBatch, WriteOptions,
+};
+use std::{path::Path, sync::Arc};
+
+/// Bytes of blocks kept in memory, for all families together.
+const BLOCK_CACHE_BYTES: usize = 16 << 20;
+/// Bytes of a memtable of `log`; the other families have a quarter.
+const MEMTABLE_BYTES: usize = 32 << 20;
+/// Bytes of write-ahead log after which the oldest memtables are flushed.
+const WAL_BYTES_MAX: u64 = 256 << 20;
+
+/// A column family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    Log,
+    State,
+    Meta,
+    RaftLog,
+    RaftMeta,
+}
+
+impl Family {
+    const ALL: [Family; 5] =
+        [Family::Log, Family::State, Family::Meta, Family::RaftLog, Family::RaftMeta];
+
+    fn name(self) -> &'static str {
+        match self {
+            Family::Log => "log",
+            Family::State => "state",
+            Family::Meta => "meta",
+            Family::RaftLog => "raft_log",
+            Family::RaftMeta => "raft_meta",
+        }
+    }
+
+    pub fn of(space: Space) -> Family {
+        match space {
+            Space::Meta => Family::Meta,
+            Space::RaftLog => Family::RaftLog,
+            Space::RaftMeta => Family::RaftMeta,
+        }
+    }
+}
+
+pub struct Db {
+    db: DB,
+    pub io: Arc<Io>,
+}
+
+impl Db {
+    /// Opens the database. With `accept_data_loss` records of the write-ahead log that are not readable are passed over when
+    /// it cannot be opened otherwise.
+    pub fn open(path: &Path, io: Arc<Io>, accept_data_loss: bool) -> Result<Db, rocksdb::Error> {
+        match open(path, DBRecoveryMode::PointInTime) {
+            Err(error) if accept_data_loss => {
+                tracing::error!(%error, "passing over what is not readable");
+                Ok(Db { db: open(path, DBRecoveryMode::SkipAnyCorruptedRecord)?, io })
+            }
+            result => Ok(Db { db: result?, io }),
+        }
+    }
+
+    #[cfg(test)]
+    pub fn flush(&self, family: Family) {
+        self.db.flush_cf(self.family(family)).unwrap();
+    }
+
+    pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        let found = self.db.get_pinned_cf(self.family(family), key).map_err(refused)?;
+        Ok(found.map(|value| value.to_vec()))
+    }
+
+    /// An iterator over [`lower`, `upper`), not yet positioned.
+    pub fn iterate(&self, family: Family, lower: &[u8], upper: &[u8]) -> DBRawIterator<'_> {
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(lower);
+        options.set_iterate_upper_bound(upper);
+        self.db.raw_iterator_cf_opt(self.family(family), options)
+    }
+
+    /// Commits to the write-ahead log, unsynced: survives this process, not the machine.
+    pub fn write(&self, batch: Batch<'_>) -> Result<(), StorageError> {
+        if batch.batch.is_empty() {
+            return Ok(());
+        }
+        self.io.enter(Call::WriteDb).map_err(|error| StorageError::Io(error.to_string()))?;
+        self.db.write_opt(batch.batch, &WriteOptions::default()).map_err(refused)
+    }
+
+    /// Makes durable what is committed.
+    pub fn sync_wal(&self) -> Result<(), StorageError> {
+        self.io.enter(Call::SyncWal).map_err(|error| StorageError::Io(error.to_string()))?;
+        #[cfg(test)]
+        self.io.note_wal_synced(self.db.path());
+        self.db.flush_wal(true).map_err(refused)
+    }
+
+    /// Grows with every committed change.
+    pub fn sequence(&self) -> u64 {
+        self.db.latest_sequence_number()
+    }
+
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { db: self, batch: WriteBatch::default() }
+    }
+
+    fn family(&self, family: Family) -> &ColumnFamily {
+        self.db.cf_handle(family.name()).expect("the database was opened with every family")
+    }
+}
+
+/// Changes that are committed together.
+pub struct Batch<'a> {
+    db: &'a Db,
+    batch: WriteBatch,
+}
+
+impl Batch<'_> {
+    pub fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
+        self.batch.put_cf(self.db.family(family), key, value);
+    }
+
+    pub fn delete(&mut self, family: Family, key: &[u8]) {
+        self.batch.delete_cf(self.db.family(family), key);
+    }
+
+    /// Deletes [`from`, `to`).
+    pub fn delete_range(&mut self, family: Family, from: &[u8], to: &[u8]) {
+        if from < to {
+            self.batch.delete_range_cf(self.db.family(family), from, to);
+        }
+    }
+}
+
+/// RocksDB's refusal as ours.
+pub fn refused(error: rocksdb::Error) -> StorageError {
+    StorageError::Io(error.to_string())
+}
+
+fn open(path: &Path, mode: DBRecoveryMode) -> Result<DB, rocksdb::Error> {
+    let cache = Cache::new_lru_cache(BLOCK_CACHE_BYTES);
+    let families = Family::ALL
+        .map(|family| ColumnFamilyDescriptor::new(family.name(), family_options(family, &cache)));
+    let mut options = db_options();
+    // A torn tail ends recovery there; whether synced data is missing is seen from the synced sequence number.
+    options.set_wal_recovery_mode(mode);
+    DB::open_cf_descriptors(&options, path, families)
+}
+
+fn db_options() -> Options {
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_recycle_log_file_num(0);
+    options.set_max_total_wal_size(WAL_BYTES_MAX);
+    // Range deletions are cheap to look up only while every file stays open.
+    options.set_max_open_files(-1);
+    options.set_max_background_jobs(2);
+    options.set_keep_log_file_num(4);
+    options.set_max_log_file_size(4 << 20);
+    options.set_log_level(LogLevel::Warn);
+    options.set_stats_dump_period_sec(0);
+    options
+}
+
+fn family_options(family: Family, cache: &Cache) -> Options {
+    let mut tables = BlockBasedOptions::default();
+    tables.set_block_cache(cache);
+    tables.set_format_version(6);
+    let mut options = Options::default();
+    options.set_block_based_table_factory(&tables);
+    let memtable = if family == Family::Log { MEMTABLE_BYTES } else { MEMTABLE_BYTES / 4 };
+    options.set_write_buffer_size(memtable);
+    options.set_max_write_buffer_number(3);
+    // Batches come compressed from their producers, or their producers do not care.
+    let compression =
+        if family == Family::Log { DBCompressionType::None } else { DBCompressionType::Lz4 };
+    options.set_compression_type(compression);
+    options
+}
