@@ -1,0 +1,140 @@
+//! Bytes on their way out of one socket, in order. Bytes in memory leave by vectored writes, as many answers as are there;
+//! file ranges are read piece by piece, each only when the socket takes bytes, and what it does not take at once is read
+//! again later: a client that never reads holds no piece.
+
+use crate::{
+    handlers::{FileRange, Slice},
+    limits,
+};
+use bytes::Buf;
+use std::{
+    collections::VecDeque,
+    future,
+    io::{self, IoSlice},
+    os::unix::fs::FileExt,
+    pin::Pin,
+    task::Poll,
+};
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt},
+    net::tcp::WriteHalf,
+    task::{JoinHandle, spawn_blocking},
+};
+
+/// Slices of one vectored write.
+const SLICES_MAX: usize = 64;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    #[error("reading {len} bytes at {at} of a segment: {error}")]
+    File { at: u64, len: usize, error: io::Error },
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
+
+#[derive(Default)]
+pub(super) struct Outbox {
+    slices: VecDeque<Slice>,
+    /// Bytes in `slices`.
+    bytes: usize,
+    /// The piece of the first slice that is being read.
+    piece: Option<JoinHandle<io::Result<Vec<u8>>>>,
+    written: u64,
+}
+
+impl Outbox {
+    pub fn push(&mut self, slices: Vec<Slice>) {
+        for slice in slices.into_iter().filter(|slice| !slice.is_empty()) {
+            self.bytes += slice.len();
+            self.slices.push_back(slice);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slices.is_empty()
+    }
+
+    /// Whether the connection should wait for its client to read before it begins another request.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= limits::UNSENT_BYTES_MAX || self.slices.len() >= limits::UNSENT_SLICES_MAX
+    }
+
+    /// Bytes the socket has taken so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes some of it. Cancelling loses nothing.
+    pub async fn write(&mut self, socket: &mut WriteHalf<'_>) -> Result<(), WriteError> {
+        match self.slices.front() {
+            None => {}
+            Some(Slice::Bytes(_)) => {
+                let taken = socket.write_vectored(&self.in_memory()).await?;
+                if taken == 0 {
+                    return Err(io::Error::from(io::ErrorKind::WriteZero).into());
+                }
+                self.advance(taken);
+            }
+            Some(Slice::File(range)) => {
+                let (at, len) = (range.at, range.len.min(limits::FILE_PIECE_BYTES_MAX));
+                if self.piece.is_none() {
+                    socket.writable().await?;
+                }
+                let range = range.clone();
+                let reading = self.piece.get_or_insert_with(|| read_piece(range, len));
+                let read = reading.await.unwrap_or_else(|lost| Err(io::Error::other(lost)));
+                self.piece = None;
+                let piece = read.map_err(|error| WriteError::File { at, len, error })?;
+                let taken = write_at_once(socket, &piece).await?;
+                self.advance(taken);
+            }
+        }
+        Ok(())
+    }
+
+    fn in_memory(&self) -> Vec<IoSlice<'_>> {
+        let bytes = self.slices.iter().map_while(|slice| match slice {
+            Slice::Bytes(bytes) => Some(IoSlice::new(bytes)),
+            Slice::File(_) => None,
+        });
+        bytes.take(SLICES_MAX).collect()
+    }
+
+    fn advance(&mut self, mut taken: usize) {
+        self.bytes -= taken;
+        self.written += taken as u64;
+        while taken > 0 {
+            let Some(first) = self.slices.front_mut() else { return };
+            if first.len() <= taken {
+                taken -= first.len();
+                self.slices.pop_front();
+                continue;
+            }
+            match first {
+                Slice::Bytes(bytes) => bytes.advance(taken),
+                Slice::File(range) => {
+                    range.at += taken as u64;
+                    range.len -= taken;
+                }
+            }
+            return;
+        }
+    }
+}
+
+fn read_piece(range: FileRange, len: usize) -> JoinHandle<io::Result<Vec<u8>>> {
+    spawn_blocking(move || {
+        let mut piece = vec![0; len];
+        range.file.read_exact_at(&mut piece, range.at)?;
+        Ok(piece)
+    })
+}
+
+/// What the socket takes without waiting; 0 when it takes nothing now.
+async fn write_at_once(socket: &mut WriteHalf<'_>, piece: &[u8]) -> io::Result<usize> {
+    future::poll_fn(|cx| match Pin::new(&mut *socket).poll_write(cx, piece) {
+        Poll::Pending => Poll::Ready(Ok(0)),
+        ready => ready,
+    })
+    .await
+}
