@@ -1,0 +1,246 @@
+//! From the image the cluster agreed on to what runs on this node: the only place that starts and stops partitions.
+//!
+//! It works from (old image, new image), never from single records. The image is published to handlers only after what it
+//! promises is there: a topic that Metadata shows has its leader here, and `__consumer_offsets` its coordinators.
+
+use super::{logs, shard};
+use crate::{
+    cluster::{
+        Image, Topic,
+        image::Changes,
+        names::CONSUMER_OFFSETS,
+        record::{PartitionState, Resource},
+    },
+    config::topic::LogConfig,
+    handlers::Ctx,
+    ids::{LogId, NodeId},
+    machine::clock::Clock,
+    partition::{self, Assigned, SpawnParams},
+    storage::{LogStore, StorageError},
+};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use std::{collections::HashMap, sync::Arc};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinHandle,
+};
+use tracing::{info, warn};
+
+/// Partitions opened at a time: enough to fill group commits, few enough to bound memory.
+const OPENING_MAX: usize = 64;
+
+pub struct Reconciler {
+    pub ctx: Arc<Ctx>,
+    pub store: Arc<dyn LogStore>,
+    pub node: NodeId,
+    pub clock: Clock,
+    pub inspection: partition::Inspection,
+    /// Which log holds which partition.
+    pub logs: HashMap<logs::Name, LogId>,
+    /// What has been carried out: the offset of the image handlers see.
+    pub applied: watch::Sender<i64>,
+    /// Where the end of an actor is reported; nothing ends silently.
+    pub actors: mpsc::UnboundedSender<(String, JoinHandle<Result<(), String>>)>,
+}
+
+impl Reconciler {
+    /// Carries out one image.
+    pub async fn apply(&mut self, new: Arc<Image>) -> Result<(), StorageError> {
+        let old = self.ctx.image.load_full();
+        let changes = new.changes_since(&old);
+        self.retire_shards(&changes);
+        self.start_partitions(&new, &changes).await?;
+        self.assign(&changes).await;
+        self.configure(&new, &changes);
+        self.ctx.image.store(new.clone());
+        self.stop_partitions(&changes).await?;
+        self.applied.send_replace(new.offset);
+        Ok(())
+    }
+
+    async fn start_partitions(
+        &mut self,
+        image: &Image,
+        changes: &Changes,
+    ) -> Result<(), StorageError> {
+        let mut wanted: Vec<(Arc<Topic>, i32)> = Vec::new();
+        for topic in &changes.added {
+            if topic.name == CONSUMER_OFFSETS {
+                self.ctx.groups.set_partitions(topic.partitions.len());
+            }
+            wanted.extend((0..topic.partitions.len() as i32).map(|p| (topic.clone(), p)));
+        }
+        for (topic, partitions) in &changes.changed {
+            wanted.extend(partitions.iter().map(|p| (topic.clone(), *p)));
+        }
+        wanted.retain(|(topic, p)| {
+            topic.partitions[*p as usize].replicas.contains(&self.node)
+                && self.ctx.partitions.get(topic.id, *p).is_none()
+        });
+        let (this, known) = (&*self, &self.logs);
+        let opened: Vec<(logs::Name, LogId, partition::Handle)> = stream::iter(wanted)
+            .map(|(topic, p)| async move {
+                let name = (topic.id, p);
+                let config = this.log_config(image, &topic.name);
+                let known = known.get(&name).copied();
+                let (log, handle) = this.open_partition(&topic, p, config, known).await?;
+                Ok::<_, StorageError>((name, log, handle))
+            })
+            .buffer_unordered(OPENING_MAX)
+            .try_collect()
+            .await?;
+        for (name, log, handle) in opened {
+            self.logs.insert(name, log);
+            if handle.topic_name() == CONSUMER_OFFSETS {
+                self.start_shard(&handle).await?;
+            }
+            self.ctx.partitions.insert(handle);
+        }
+        Ok(())
+    }
+
+    fn log_config(&self, image: &Image, topic: &str) -> LogConfig {
+        LogConfig::resolve(&self.ctx.config, &image.configs(&Resource::Topic(topic.to_owned())))
+    }
+
+    async fn open_partition(
+        &self,
+        topic: &Arc<Topic>,
+        index: i32,
+        config: LogConfig,
+        known: Option<LogId>,
+    ) -> Result<(LogId, partition::Handle), StorageError> {
+        let log = match known {
+            Some(log) => log,
+            None => {
+                let (store, name) = (self.store.clone(), (topic.id, index));
+                let options = partition::log_options(&config);
+                let (log, named) =
+                    blocking(move || logs::create(store.as_ref(), name, options)).await?;
+                named.await.unwrap_or(Err(StorageError::Closed))?;
+                log
+            }
+        };
+        let params = SpawnParams {
+            store: self.store.clone(),
+            log,
+            topic_id: topic.id,
+            topic_name: topic.name.clone(),
+            index,
+            node: self.node,
+            config,
+            assigned: self.assigned(&topic.partitions[index as usize]),
+            producer_id_expiration_ms: self.ctx.config.producer_id_expiration_ms.into(),
+            producer_id_check_ms: self.ctx.config.producer_id_expiration_check_interval_ms.into(),
+            clock: self.clock,
+            inspection: self.inspection.clone(),
+        };
+        let (handle, task) = partition::spawn(params).await?;
+        self.watch(format!("partition {}-{index}", topic.name), task);
+        Ok((log, handle))
+    }
+
+    fn assigned(&self, state: &PartitionState) -> Assigned {
+        Assigned {
+            leader_epoch: state.leader_epoch,
+            leading: state.leader == Some(self.node),
+            isr: state.isr.clone(),
+            replicas: state.replicas.clone(),
+        }
+    }
+
+    async fn start_shard(&self, partition: &partition::Handle) -> Result<(), StorageError> {
+        let (ready, loaded) = oneshot::channel();
+        let (groups, config) = (self.ctx.groups.clone(), self.ctx.config.clone());
+        let task = shard::run(partition.clone(), groups, config, self.clock, ready);
+        self.watch(format!("group coordinator {}", partition.index()), tokio::spawn(task));
+        loaded.await.unwrap_or(Err(StorageError::Closed))
+    }
+
+    /// First of all, so that a topic deleted and created again within one image keeps its new coordinators.
+    fn retire_shards(&self, changes: &Changes) {
+        for topic in changes.removed.iter().filter(|topic| topic.name == CONSUMER_OFFSETS) {
+            for index in 0..topic.partitions.len() {
+                self.ctx.groups.set_shard(index, None);
+            }
+        }
+    }
+
+    /// Tells partitions that run already what the image says of leader and in-sync set.
+    async fn assign(&self, changes: &Changes) {
+        for (topic, partitions) in &changes.changed {
+            for p in partitions {
+                if let Some(partition) = self.ctx.partitions.get(topic.id, *p) {
+                    partition.assign(self.assigned(&topic.partitions[*p as usize])).await;
+                }
+            }
+        }
+    }
+
+    fn configure(&self, image: &Image, changes: &Changes) {
+        for resource in &changes.configs {
+            let Resource::Topic(name) = resource else { continue };
+            let Some(topic) = image.topic(name) else { continue };
+            let config = self.log_config(image, name);
+            for p in 0..topic.partitions.len() as i32 {
+                if let Some(partition) = self.ctx.partitions.get(topic.id, p) {
+                    partition.configure(config.clone());
+                }
+            }
+        }
+    }
+
+    async fn stop_partitions(&mut self, changes: &Changes) -> Result<(), StorageError> {
+        for topic in &changes.removed {
+            info!(topic = %topic.name, id = %topic.id, "deleting a topic");
+            for p in 0..topic.partitions.len() as i32 {
+                let name = (topic.id, p);
+                if let Some(partition) = self.ctx.partitions.remove(topic.id, p) {
+                    partition.stop().await;
+                }
+                if let Some(log) = self.logs.remove(&name) {
+                    logs::forget(self.store.as_ref(), name)
+                        .await
+                        .unwrap_or(Err(StorageError::Closed))?;
+                    self.store.delete(log).await.unwrap_or(Err(StorageError::Closed))?;
+                }
+            }
+        }
+        if !changes.removed.is_empty() {
+            let names = changes.removed.iter().map(|topic| topic.name.clone()).collect();
+            self.ctx.groups.topics_deleted(names);
+        }
+        Ok(())
+    }
+
+    /// Has the broker told when `task` ends.
+    pub fn watch(&self, what: String, task: JoinHandle<Result<(), String>>) {
+        if self.actors.send((what, task)).is_err() {
+            warn!("an actor started while the broker was stopping");
+        }
+    }
+
+    /// Deletes logs of partitions that are gone and logs that no partition names: what a crash left between two steps. Call
+    /// once the first image is carried out.
+    pub async fn delete_orphans(&mut self) -> Result<(), StorageError> {
+        let image = self.ctx.image.load_full();
+        for name in logs::strays(&self.logs, |id| image.topic_by_id(id).is_some()) {
+            warn!(id = %name.0, partition = name.1, "forgetting the log of a topic that was deleted");
+            logs::forget(self.store.as_ref(), name).await.unwrap_or(Err(StorageError::Closed))?;
+            self.logs.remove(&name);
+        }
+        let (store, named) = (self.store.clone(), self.logs.clone());
+        for log in blocking(move || logs::orphans(store.as_ref(), &named)).await? {
+            warn!(%log, "deleting a log that belongs to no partition");
+            self.store.delete(log).await.unwrap_or(Err(StorageError::Closed))?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs what may touch the disk off the async threads.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, StorageError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|e| Err(StorageError::Io(e.to_string())))
+}
