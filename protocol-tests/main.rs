@@ -1,0 +1,45 @@
+//! Protocol tests: raw frames against a broker, one file per API.
+//!
+//! With `BOOTSTRAP=host:port` they run against that broker, real Kafka included (`compat/kafka/start` starts one);
+//! otherwise against an Ottla of their own, in process and in memory. Every expected value is what Kafka 4.1.1
+//! answered; where Ottla differs on purpose, the test says so and accepts both.
+//!
+//! Names of topics and groups are new in every run, so the tests run in parallel and repeatedly against one broker.
+//! Not here: the rules themselves (unit tests beside each machine) and clients (`compat/`).
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test binary")]
+
+mod batch;
+mod broker;
+mod client;
+mod codes;
+mod fixtures;
+mod members;
+mod process;
+
+mod api_versions;
+mod binary;
+mod connection;
+mod create_partitions;
+mod create_topics;
+mod delete_groups;
+mod delete_topics;
+mod describe_cluster;
+mod describe_configs;
+mod describe_groups;
+mod fetch;
+mod fetch_sessions;
+mod find_coordinator;
+mod heartbeat;
+mod hostile;
+mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
+mod list_offsets;
+mod metadata;
+mod offset_commit;
+mod offset_delete;
+mod offset_fetch;
+mod offset_for_leader_epoch;
+mod produce;
+mod sync_group;
