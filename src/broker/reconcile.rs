@@ -92,7 +92,7 @@ impl Reconciler {
         for (name, log, handle) in opened {
             self.logs.insert(name, log);
             if handle.topic_name() == CONSUMER_OFFSETS {
-                self.start_shard(&handle).await?;
+                self.start_shard(&handle).await;
             }
             self.ctx.partitions.insert(handle);
         }
@@ -149,12 +149,13 @@ impl Reconciler {
         }
     }
 
-    async fn start_shard(&self, partition: &partition::Handle) -> Result<(), StorageError> {
+    /// Returns when the coordinator is loaded, or has said why it cannot be.
+    async fn start_shard(&self, partition: &partition::Handle) {
         let (ready, loaded) = oneshot::channel();
         let (groups, config) = (self.ctx.groups.clone(), self.ctx.config.clone());
         let task = shard::run(partition.clone(), groups, config, self.clock, ready);
         self.watch(format!("group coordinator {}", partition.index()), tokio::spawn(task));
-        loaded.await.unwrap_or(Err(StorageError::Closed))
+        let _ = loaded.await;
     }
 
     /// First of all, so that a topic deleted and created again within one image keeps its new coordinators.

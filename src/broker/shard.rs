@@ -16,7 +16,7 @@ use crate::{
 use bytes::{Bytes, BytesMut};
 use std::{os::unix::fs::FileExt, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Bytes replayed at a time.
 const REPLAY_BYTES: usize = 4 << 20;
@@ -37,7 +37,7 @@ pub async fn load(
             .await
             .map_err(|code| StorageError::Io(format!("replay at offset {from}: {code}")))?;
         if read.next_offset <= from {
-            break;
+            return Err(StorageError::Io(format!("replay ends at offset {from}")));
         }
         from = read.next_offset;
         let in_memory = read.slices.iter().all(|slice| matches!(slice, Slice::Bytes(_)));
@@ -49,8 +49,14 @@ pub async fn load(
                 .map_err(|error| StorageError::Io(error.to_string()))?
         };
         let bytes = gathered.map_err(|error| StorageError::Io(error.to_string()))?;
+        let mut next = log_start;
         for batch in batch::batches(bytes) {
+            next = batch.header.last_offset() + 1;
             replayed += replay(&mut machine, &batch.header, batch.payload())?;
+        }
+        // A coordinator that knew only a part would send its groups back.
+        if next != from {
+            return Err(StorageError::Io(format!("replay ends at offset {next} of {from}")));
         }
     }
     if replayed > 0 {
@@ -183,27 +189,32 @@ impl Journal<Record> for PartitionJournal {
     }
 }
 
-/// Keeps a coordinator running on `partition` until the partition goes. `ready` hears of the first load. When the journal
-/// fails (a full disk, say) the coordinator is gone until it can be loaded again: its clients look for it meanwhile.
+/// Keeps a coordinator running on `partition` until the partition goes. `ready` hears when the first load is over. When the
+/// journal fails (a full disk, say) or cannot be read, the coordinator is gone until it can be loaded: its clients look for it
+/// meanwhile, and everything else goes on.
 pub async fn run(
     partition: partition::Handle,
     groups: Arc<Coordinator>,
     config: Arc<Config>,
     clock: Clock,
-    ready: oneshot::Sender<Result<(), StorageError>>,
+    ready: oneshot::Sender<()>,
 ) -> Result<(), String> {
     let index = partition.index();
     let timeout = Duration::from_millis(config.offsets_commit_timeout_ms.max(1) as u64);
-    let mut ready = Some(ready);
+    let (mut ready, mut told) = (Some(ready), None);
     loop {
-        let machine = match (load(&partition, &config).await, ready.is_some()) {
-            (Ok(machine), _) => machine,
-            (Err(error), true) => {
-                let _ = ready.take().map(|ready| ready.send(Err(error)));
-                return Ok(());
-            }
-            (Err(error), false) => {
-                warn!(partition = index, %error, "a group coordinator cannot be loaded");
+        let loaded = load(&partition, &config).await;
+        if partition.watch().has_changed().is_err() {
+            return Ok(());
+        }
+        let machine = match loaded {
+            Ok(machine) => machine,
+            Err(error) => {
+                if told.as_ref() != Some(&error) {
+                    error!(partition = index, %error, "a group coordinator cannot be loaded");
+                }
+                told = Some(error);
+                let _ = ready.take().map(|ready| ready.send(()));
                 tokio::time::sleep(RELOAD_PAUSE).await;
                 continue;
             }
@@ -213,7 +224,7 @@ pub async fn run(
         let (effects, _none) = mpsc::unbounded_channel();
         let (handle, task) = runner::spawn(machine, journal, epoch, effects, clock, timeout);
         groups.set_shard(index as usize, Some(handle));
-        let _ = ready.take().map(|ready| ready.send(Ok(())));
+        let _ = ready.take().map(|ready| ready.send(()));
         match task.await {
             Ok(Ok(()) | Err(JournalError::Lost)) => return Ok(()),
             Ok(Err(JournalError::Failed(why))) => {
@@ -237,8 +248,12 @@ mod tests {
     };
 
     async fn journal() -> PartitionJournal {
+        journal_on(Arc::new(Mem::new())).await
+    }
+
+    /// On the store's first log.
+    async fn journal_on(store: Arc<Mem>) -> PartitionJournal {
         let config = Config::default().topic_defaults;
-        let store = Arc::new(Mem::new());
         let log = store.create(partition::log_options(&config)).unwrap();
         let (leader_epoch, node, clock) = (LeaderEpoch(0), NodeId(1), Clock::start());
         let params = SpawnParams {
@@ -297,5 +312,23 @@ mod tests {
         shown.partition.append_internal(encode(&batch(), 0).unwrap()).await.unwrap();
         let shown = async { shown.committed().await.and(shown.committed().await) };
         assert_eq!(shown.await, Err(refused(5)));
+    }
+
+    #[tokio::test]
+    async fn a_coordinator_that_cannot_be_loaded_keeps_nobody_else_from_starting() {
+        let store = Arc::new(Mem::with_faults());
+        let mut journal = journal_on(store.clone()).await;
+        journal.append(batch()).await.unwrap();
+        journal.committed().await.unwrap();
+        store.damage(store.logs().unwrap()[0], 0..1);
+        let (groups, config) = (Arc::new(Coordinator::new(1)), Arc::new(Config::dev()));
+        let (ready, loaded) = oneshot::channel();
+        let (partition, clock) = (journal.partition.clone(), journal.clock);
+        let running = tokio::spawn(run(partition.clone(), groups.clone(), config, clock, ready));
+        loaded.await.unwrap();
+        let unavailable = groups.list(&[], &[]).await;
+        assert!(unavailable.is_err() || unavailable.is_ok_and(|groups| groups.is_empty()));
+        partition.stop().await;
+        assert_eq!(running.await.unwrap(), Ok(()));
     }
 }

@@ -51,6 +51,7 @@ pub async fn handle(
         }
     }
     let mut topics: Vec<ListOffsetsTopicResponse> = Vec::with_capacity(request.topics.len());
+    let mut places: HashMap<&TopicName, usize> = HashMap::new();
     for topic in &request.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for partition in &topic.partitions {
@@ -61,13 +62,16 @@ pub async fn handle(
             };
             partitions.push(response(partition.partition_index, version, answer));
         }
-        match topics.iter_mut().find(|known| known.name == topic.name) {
-            Some(known) => known.partitions.append(&mut partitions),
-            None => topics.push(
-                ListOffsetsTopicResponse::default()
-                    .with_name(topic.name.clone())
-                    .with_partitions(partitions),
-            ),
+        match places.get(&topic.name) {
+            Some(known) => topics[*known].partitions.append(&mut partitions),
+            None => {
+                places.insert(&topic.name, topics.len());
+                topics.push(
+                    ListOffsetsTopicResponse::default()
+                        .with_name(topic.name.clone())
+                        .with_partitions(partitions),
+                );
+            }
         }
     }
     ListOffsetsResponse::default().with_topics(topics)

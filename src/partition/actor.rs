@@ -141,6 +141,11 @@ impl Actor {
         let mut messages = Vec::new();
         let mut alarm = Alarm::default();
         loop {
+            // However full the mailbox is, time goes on.
+            let now = self.shared.clock.now().mono;
+            if self.replica.next_deadline().is_some_and(|deadline| deadline <= now) {
+                self.step(Input::Tick).await;
+            }
             alarm.set(self.replica.next_deadline(), self.shared.clock);
             tokio::select! {
                 biased;
@@ -227,6 +232,8 @@ impl Actor {
         if !matches!(store.truncate(log, log_end).await, Ok(Ok(()))) {
             return;
         }
+        // A snapshot that covers what was refused is of batches that are not there, whatever is appended next.
+        self.last_snapshot.take_if(|(offset, _)| *offset > log_end);
         let log_start = self.replica.view().log_start;
         let snapshot = self.last_snapshot.clone();
         let replayed =

@@ -2,7 +2,7 @@
 //! records meanwhile, only how far it has read; a partition is looked at again when its view changes.
 
 use super::reading::{Limits, Progress, Target, count};
-use crate::partition::View;
+use crate::{limits::FILE_PIECE_BYTES_MAX, partition::View};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
@@ -63,13 +63,15 @@ async fn settles(
         if *missing <= 1 {
             return true;
         }
-        let room = partition_max - progress.bytes;
+        // What is read here is only counted: no more of it at a time than is missing, nor than a piece of a file.
+        let left = partition_max - progress.bytes;
+        let room = left.min(*missing).min(FILE_PIECE_BYTES_MAX);
         let read = handle.read(progress.next_offset, limits.isolation, room, true, room).await;
         let Ok(read) = read else { return true };
         if read.bytes == 0 {
             return false;
         }
-        let more = read.bytes.min(room);
+        let more = read.bytes.min(left);
         progress.bytes += more;
         progress.next_offset = read.next_offset;
         *missing = missing.saturating_sub(more);

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::watch;
@@ -147,6 +148,12 @@ fn replay(shared: &Shared, log: LogId, state: &mut State) -> Result<Option<Offse
             && let Stored::File { base, at } = stored
             && let Err(wrong) = checks.check(base, at, &summary)
         {
+            // A disk that cannot be read now says nothing about what it holds: nothing is cut for that.
+            if let Wrong::Unreadable(error) = &wrong
+                && !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof)
+            {
+                return Err(StorageError::Io(error.to_string()));
+            }
             let offset = summary.base_offset;
             tracing::warn!(%log, offset, end = state.end, file = base, "cut: {wrong}");
             cut = Some(offset);
