@@ -241,10 +241,12 @@ pub async fn run(
 mod tests {
     use super::*;
     use crate::{
+        group::command::Command,
         ids::{LeaderEpoch, NodeId, TopicId},
         machine::BatchKind,
         partition::{Assigned, SpawnParams},
         storage::{LogStore, mem::Mem},
+        wire::ErrorCode,
     };
 
     async fn journal() -> PartitionJournal {
@@ -326,8 +328,9 @@ mod tests {
         let (partition, clock) = (journal.partition.clone(), journal.clock);
         let running = tokio::spawn(run(partition.clone(), groups.clone(), config, clock, ready));
         loaded.await.unwrap();
-        let unavailable = groups.list(&[], &[]).await;
-        assert!(unavailable.is_err() || unavailable.is_ok_and(|groups| groups.is_empty()));
+        let list = Command::List { states: Vec::new(), types: Vec::new() };
+        let answer = groups.call_shard(0, list).await;
+        assert_eq!(answer.err(), Some(ErrorCode::NotCoordinator), "it must not serve a part");
         partition.stop().await;
         assert_eq!(running.await.unwrap(), Ok(()));
     }
