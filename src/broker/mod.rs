@@ -129,6 +129,10 @@ impl Broker {
         watch_controller(controller_task, &reconciler);
         reconciler.apply(first).await?;
         reconciler.delete_orphans().await?;
+        {
+            let store = store.clone();
+            blocking(move || store.recovered()).await?;
+        }
         let reconciler = tokio::spawn({
             let mut stopping = stopping.clone();
             async move {
@@ -328,6 +332,35 @@ mod tests {
             listener.await.unwrap();
         }
         assert!(TcpStream::connect(broker.addr).await.is_err());
+    }
+
+    /// Nothing used to note the cluster's id, and the boot id was noted before anything was recovered.
+    #[cfg(feature = "rocksdb")]
+    #[tokio::test]
+    async fn a_directory_learns_its_cluster_and_refuses_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let start = || {
+            let path = dir.path().to_str().unwrap();
+            let set = [("listeners", "PLAINTEXT://127.0.0.1:0"), ("log.dirs", path)];
+            Broker::start(Config::build(true, &set).unwrap())
+        };
+        let broker = start().await.unwrap();
+        let cluster_id = broker.ctx.image.load().cluster_id().to_owned();
+        broker.shutdown().await.unwrap();
+        let file = dir.path().join("node.yaml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains(&cluster_id), "{text}");
+        assert!(dir.path().join("boot").exists());
+        std::fs::write(&file, text.replace(&cluster_id, "null")).unwrap();
+        start().await.unwrap().shutdown().await.unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        let boot = dir.path().join("boot");
+        std::fs::remove_file(&boot).unwrap();
+        std::fs::write(&file, text.replace(&cluster_id, "another")).unwrap();
+        let refused = start().await.err().unwrap().to_string();
+        let expected = format!("belongs to cluster another, not to cluster {cluster_id}");
+        assert!(refused.ends_with(&expected), "{refused}");
+        assert!(!boot.exists(), "nothing was recovered");
     }
 
     #[tokio::test]

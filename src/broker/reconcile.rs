@@ -47,6 +47,10 @@ impl Reconciler {
     /// Carries out one image.
     pub async fn apply(&mut self, new: Arc<Image>) -> Result<(), StorageError> {
         let old = self.ctx.image.load_full();
+        if new.cluster_id() != old.cluster_id() {
+            let (store, new) = (self.store.clone(), new.clone());
+            blocking(move || store.belongs_to(new.cluster_id())).await?;
+        }
         let changes = new.changes_since(&old);
         self.retire_shards(&changes);
         self.start_partitions(&new, &changes).await?;

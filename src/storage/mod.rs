@@ -194,6 +194,15 @@ pub type Done = oneshot::Receiver<Result<(), StorageError>>;
 
 /// The contract of storage. Methods marked *blocking* may touch the disk: async callers run them on the blocking pool.
 pub trait LogStore: Send + Sync + 'static {
+    /// Notes which cluster's data this is; a directory that is another cluster's is refused. *Blocking.*
+    fn belongs_to(&self, _cluster_id: &str) -> Result<(), StorageError> {
+        Ok(())
+    }
+    /// Every log has been opened, or deleted: what a power cut left is recovered, and need not be looked at again after the
+    /// process alone has died. *Blocking.*
+    fn recovered(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
     /// Creates an empty log that starts at 0, even when there is no space for appends; durable when it returns. *Blocking.*
     fn create(&self, options: LogOptions) -> Result<LogId, StorageError>;
     /// Opens (and after an unclean stop recovers) a log. Once per log and process. *Blocking.*

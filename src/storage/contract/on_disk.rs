@@ -29,6 +29,7 @@ impl OnDisk {
     pub fn new() -> OnDisk {
         let dir = tempfile::tempdir().unwrap();
         let rocks = Rocks::open(options(dir.path())).unwrap();
+        rocks.recovered().unwrap();
         OnDisk { dir, rocks: Some(rocks) }
     }
 

@@ -2,7 +2,7 @@
 //!
 //!   DIR/lock        held by the process that uses the directory
 //!   DIR/node.yaml   format version, cluster id, node id, directory id
-//!   DIR/boot        the boot id of the machine at the last start
+//!   DIR/boot        the boot id of the machine when all logs had been recovered last
 //!   DIR/clean       there only after a clean stop
 //!   DIR/synced      the sequence number of the last sync of RocksDB, u64 big-endian, then its CRC-32C, u32 big-endian
 //!   DIR/db/         RocksDB
@@ -92,14 +92,19 @@ impl Directory {
     /// Notes that the directory is in use: nothing is written before.
     pub fn begin(&self, identity: &Identity) -> io::Result<()> {
         self.keep(identity)?;
-        if let Some(boot) = boot_id() {
-            replace(&self.path, "boot", &boot)?;
-        }
         match std::fs::remove_file(self.path.join("clean")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         File::open(&self.path)?.sync_all()
+    }
+
+    /// Notes that what the last start of the machine left is recovered.
+    pub fn note_boot(&self) -> io::Result<()> {
+        match boot_id() {
+            Some(boot) => replace(&self.path, "boot", &boot),
+            None => Ok(()),
+        }
     }
 
     /// Notes a clean stop.

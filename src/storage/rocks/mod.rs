@@ -29,8 +29,6 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use directory::{Identity, LastStop};
-
 use super::slab::Pool;
 use super::{
     Done, LogOptions, LogStore, NewBatch, OpenLog, Put, Read, ReadRequest, Space, StorageError,
@@ -39,7 +37,7 @@ use super::{
 use crate::ids::{LeaderEpoch, LogId, NodeId, Offset};
 use bytes::Bytes;
 use db::{Db, Family};
-use directory::Directory;
+use directory::{Directory, Identity};
 use files::Files;
 use io::Io;
 use log::Log;
@@ -170,6 +168,12 @@ impl Rocks {
             }
             tracing::error!(dir = %options.dir.display(), "going on without synced data: {what}");
         }
+        tracing::info!(
+            dir = %options.dir.display(),
+            id = %identity.directory_id,
+            last_stop = ?dir.last_stop,
+            "data directory opened"
+        );
         dir.begin(&identity)?;
         dir.set_synced(found)?;
         let last_log = db.get(Family::State, &keys::last_log());
@@ -206,23 +210,6 @@ impl Rocks {
             identity: Mutex::new(identity),
             last_log: Mutex::new(last_log),
         })
-    }
-
-    /// Whose directory this is.
-    pub fn identity(&self) -> Identity {
-        self.identity.lock().clone()
-    }
-
-    /// Keeps the cluster this node has joined; durable when it returns. *Blocking.*
-    pub fn set_cluster_id(&self, cluster_id: &str) -> Result<(), StorageError> {
-        let mut identity = self.identity.lock();
-        identity.cluster_id = Some(cluster_id.to_owned());
-        self.shared.dir.keep(&identity).map_err(|error| StorageError::Io(error.to_string()))
-    }
-
-    /// How the directory was left before this start.
-    pub fn last_stop(&self) -> LastStop {
-        self.shared.dir.last_stop
     }
 
     /// What tests see and set of the calls that change the disk.
@@ -270,6 +257,34 @@ impl Drop for Rocks {
 }
 
 impl LogStore for Rocks {
+    fn belongs_to(&self, cluster_id: &str) -> Result<(), StorageError> {
+        let mut identity = self.identity.lock();
+        match &identity.cluster_id {
+            Some(owner) if owner == cluster_id => Ok(()),
+            Some(owner) => Err(StorageError::Io(format!(
+                "{} belongs to cluster {owner}, not to cluster {cluster_id}",
+                self.shared.dir.path().display()
+            ))),
+            None => {
+                let joined =
+                    Identity { cluster_id: Some(cluster_id.to_owned()), ..identity.clone() };
+                self.shared.dir.keep(&joined)?;
+                *identity = joined;
+                Ok(())
+            }
+        }
+    }
+
+    fn recovered(&self) -> Result<(), StorageError> {
+        let all = recovery::existing(&self.shared)?;
+        let open = self.shared.logs.read();
+        // One that is opened only after the next start must be looked at then.
+        if all.iter().all(|log| open.contains_key(log)) {
+            self.shared.dir.note_boot()?;
+        }
+        Ok(())
+    }
+
     fn create(&self, _options: LogOptions) -> Result<LogId, StorageError> {
         let (reply, done) = oneshot::channel();
         let log = {

@@ -1,5 +1,6 @@
 //! The store on disk: what only it can get wrong. Each test of damage says what survives.
 
+use super::directory::LastStop;
 use super::io::Call;
 use super::{OpenError, Rocks, RocksOptions};
 use crate::ids::{LogId, NodeId, Offset};
@@ -75,7 +76,7 @@ fn kill_9_keeps_what_was_written_synced_or_not() {
     reach(&mut opened.positions, |now| now.written == 40);
     let left = killed(&bench);
     let again = Rocks::open(options(left.path())).unwrap();
-    assert_eq!(again.last_stop(), super::LastStop::ProcessDied);
+    assert_eq!(again.shared.dir.last_stop, LastStop::ProcessDied);
     assert_eq!(open(&again, log).log_end, 40);
     assert_eq!(read(&again, log, 0, 40), concat(&made));
     let next = again.create(OPTIONS).unwrap();
@@ -357,19 +358,21 @@ fn a_directory_has_one_user_one_node_and_one_format() {
     let bench = OnDisk::new();
     let error = Rocks::open(options(bench.path())).err().unwrap();
     assert!(matches!(error, OpenError::Locked(_)), "{error}");
-    bench.rocks().set_cluster_id("a cluster").unwrap();
-    let identity = bench.rocks().identity();
+    bench.rocks().belongs_to("a cluster").unwrap();
+    bench.rocks().belongs_to("a cluster").unwrap();
+    let identity = fs::read_to_string(bench.path().join("node.yaml")).unwrap();
+    assert!(identity.contains("cluster_id: a cluster"), "{identity}");
     let left = killed(&bench);
     let other = RocksOptions { node_id: NodeId(2), ..options(left.path()) };
     let error = Rocks::open(other).err().unwrap();
     assert!(matches!(error, OpenError::OtherNode { .. }), "{error}");
     let again = Rocks::open(options(left.path())).unwrap();
-    assert_eq!(again.identity(), identity);
-    assert_eq!(identity.cluster_id.as_deref(), Some("a cluster"));
+    let error = again.belongs_to("another").unwrap_err().to_string();
+    assert!(error.ends_with("belongs to cluster a cluster, not to cluster another"), "{error}");
     drop(again);
     let file = left.path().join("node.yaml");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("format_version: 1", "format_version: 2")).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), identity);
+    fs::write(&file, identity.replace("format_version: 1", "format_version: 2")).unwrap();
     let error = Rocks::open(options(left.path())).err().unwrap();
     assert!(matches!(error, OpenError::NewerFormat { version: 2, .. }), "{error}");
 }
@@ -449,4 +452,32 @@ fn files_of_logs_that_are_gone_are_removed_at_the_next_start() {
     let again = Rocks::open(options(left.path())).unwrap();
     assert!(!stray.exists());
     assert_eq!(open(&again, log).log_end, 10);
+}
+
+/// The boot id used to be noted as soon as the directory was opened: a start that was given up after a power cut made the
+/// next one believe that only a process had died, and look at lengths alone.
+#[test]
+fn a_start_that_is_given_up_leaves_the_recovery_to_the_next() {
+    let bench = OnDisk::new();
+    let (log, mut opened, made) = filled(bench.rocks(), &[100, 9_000]);
+    let other = bench.rocks().create(OPTIONS).unwrap();
+    bench.rocks().append(log, batch(20, 10, 1, 9_000));
+    reach(&mut opened.positions, |now| now.written == 30);
+    let left = power_cut(&bench);
+    // The page that was not synced is there, but not its bytes.
+    flip(&segments(left.path(), log)[0], 9_061 + 5_000);
+    drop(Rocks::open(options(left.path())).unwrap());
+    let again = Rocks::open(options(left.path())).unwrap();
+    assert_eq!(open(&again, log).log_end, 20);
+    assert_eq!(read(&again, log, 0, 20), concat(&made));
+    // One log is not open yet.
+    again.recovered().unwrap();
+    drop(again);
+    let again = Rocks::open(options(left.path())).unwrap();
+    assert_eq!(again.shared.dir.last_stop, LastStop::MachineDied);
+    [log, other].map(|log| open(&again, log));
+    again.recovered().unwrap();
+    drop(again);
+    let again = Rocks::open(options(left.path())).unwrap();
+    assert_eq!(again.shared.dir.last_stop, LastStop::ProcessDied);
 }
