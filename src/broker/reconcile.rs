@@ -67,25 +67,27 @@ impl Reconciler {
         image: &Image,
         changes: &Changes,
     ) -> Result<(), StorageError> {
-        let mut wanted: Vec<(Arc<Topic>, i32)> = Vec::new();
+        let mut wanted: Vec<(Arc<Topic>, i32, LogConfig)> = Vec::new();
         for topic in &changes.added {
             if topic.name == CONSUMER_OFFSETS {
                 self.ctx.groups.set_partitions(topic.partitions.len());
             }
-            wanted.extend((0..topic.partitions.len() as i32).map(|p| (topic.clone(), p)));
+            let config = self.log_config(image, &topic.name);
+            let all = 0..topic.partitions.len() as i32;
+            wanted.extend(all.map(|p| (topic.clone(), p, config.clone())));
         }
         for (topic, partitions) in &changes.changed {
-            wanted.extend(partitions.iter().map(|p| (topic.clone(), *p)));
+            let config = self.log_config(image, &topic.name);
+            wanted.extend(partitions.iter().map(|p| (topic.clone(), *p, config.clone())));
         }
-        wanted.retain(|(topic, p)| {
+        wanted.retain(|(topic, p, _)| {
             topic.partitions[*p as usize].replicas.contains(&self.node)
                 && self.ctx.partitions.get(topic.id, *p).is_none()
         });
         let (this, known) = (&*self, &self.logs);
         let opened: Vec<(logs::Name, LogId, partition::Handle)> = stream::iter(wanted)
-            .map(|(topic, p)| async move {
+            .map(|(topic, p, config)| async move {
                 let name = (topic.id, p);
-                let config = this.log_config(image, &topic.name);
                 let known = known.get(&name).copied();
                 let (log, handle) = this.open_partition(&topic, p, config, known).await?;
                 Ok::<_, StorageError>((name, log, handle))

@@ -4,7 +4,7 @@
 //! died, that they are right. At the first that are not the log is cut, and everything derived from it. Below the recovery
 //! point nothing is looked at, and nothing cut: damage there is found, marked and reported by the readers.
 
-use super::db::{Family, refused};
+use super::db::{Batch, Family, refused};
 use super::directory::LastStop;
 use super::files::{self, Wrong};
 use super::keys::{self, Kind};
@@ -73,7 +73,7 @@ pub fn open(
     state.set_end(end);
     if shared.dir.last_stop != LastStop::Clean || ahead {
         state.point = Point { offset: end, totals: state.totals };
-        trim::delete_many(&mut batch, Kind::Snapshot, log, end.saturating_add(1));
+        forget_from(shared, &mut batch, Kind::Snapshot, log, end.saturating_add(1))?;
         trim::put_all(&mut batch, log, &state);
         shared.db.write(batch)?;
     }
@@ -135,8 +135,9 @@ fn load(shared: &Shared, log: LogId, options: LogOptions) -> Result<State, Stora
 fn replay(shared: &Shared, log: LogId, state: &mut State) -> Result<Option<Offset>, StorageError> {
     let mut batch = shared.db.batch();
     if shared.dir.last_stop != LastStop::Clean {
-        trim::delete_many(&mut batch, Kind::Segment, log, state.totals.active.base);
-        trim::delete_many(&mut batch, Kind::Block, log, state.point.offset.saturating_add(1));
+        let after = state.point.offset.saturating_add(1);
+        forget_from(shared, &mut batch, Kind::Segment, log, state.totals.active.base)?;
+        forget_from(shared, &mut batch, Kind::Block, log, after)?;
     }
     let from = state.point.offset;
     let mut entries = Entries::new(&shared.db, log, from, Offset::MAX, from);
@@ -221,6 +222,25 @@ impl<'a> Checks<'a> {
         self.shared.io.sync_directory(&self.shared.dir.segments_of(self.log))?;
         Ok(self.shared.io.sync_directory(&self.shared.dir.segments())?)
     }
+}
+
+/// Deletes what there is of a kind from `from` on, mostly nothing, key by key: as ranges the deletions of all logs would
+/// be looked at by every read of the next log, and opening many logs would take quadratic time.
+fn forget_from(
+    shared: &Shared,
+    batch: &mut Batch,
+    kind: Kind,
+    log: LogId,
+    from: Offset,
+) -> Result<(), StorageError> {
+    let (first, end) = (keys::many(kind, log, from), keys::many_end(kind, log));
+    let mut found = shared.db.iterate(Family::State, &first, &end);
+    found.seek_to_first();
+    while let Some(key) = found.key() {
+        batch.delete(Family::State, key);
+        found.next();
+    }
+    found.status().map_err(refused)
 }
 
 fn snapshots(shared: &Shared, log: LogId) -> Result<VecDeque<Offset>, StorageError> {

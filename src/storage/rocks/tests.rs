@@ -481,3 +481,14 @@ fn a_start_that_is_given_up_leaves_the_recovery_to_the_next() {
     let again = Rocks::open(options(left.path())).unwrap();
     assert_eq!(again.shared.dir.last_stop, LastStop::ProcessDied);
 }
+
+#[test]
+fn a_clean_stop_leaves_nothing_to_replay_unless_it_is_much() {
+    for (batches, replayed) in [(10, false), (6_000, true)] {
+        let bench = OnDisk::new();
+        filled(bench.rocks(), &vec![3_900; batches]);
+        bench.rocks().close().unwrap();
+        let wals = files(&bench.path().join("db"), |name| name.ends_with(".log"));
+        assert_eq!(!wals.is_empty(), replayed, "{batches}: {wals:?}");
+    }
+}

@@ -464,6 +464,9 @@ impl Writer<'_> {
         }
         self.commit();
         self.drain(Vec::new())?;
+        if let Err(error) = self.shared.db.flush_for_stop() {
+            tracing::warn!(%error, "the next start will have to replay the write-ahead log");
+        }
         self.shared.dir.end().map_err(|error| StorageError::Io(error.to_string()))
     }
 }
