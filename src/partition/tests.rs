@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     config::{Config, topic::LogConfig},
     ids::NodeId,
+    limits::PRODUCER_SNAPSHOT_BATCHES,
     machine::clock::Clock,
     storage::{LogStore, Read, mem::Mem},
     wire::{Batch, Builder, ErrorCode, batch::batches},
@@ -222,6 +223,37 @@ async fn without_space_producers_are_told_and_afterwards_it_goes_on() {
     };
     assert_eq!(appended.base_offset, 1);
     assert_eq!(running.read(0).await.unwrap().len(), 2);
+}
+
+/// A snapshot that falls due with a batch that is refused covers what is not there. Once the log had grown past it, it
+/// would make the producer's retry a duplicate: acknowledged, and lost.
+#[tokio::test]
+async fn a_snapshot_of_what_a_full_disk_refused_does_not_outlive_it() {
+    let running = start(config()).await;
+    let last = PRODUCER_SNAPSHOT_BATCHES as i32 - 1;
+    for sequence in 0..last {
+        running.append(sequenced(5, 0, sequence)).await.unwrap();
+    }
+    let full = async |refused: Batch| {
+        running.store.fill_up();
+        let error = running.append(refused).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::KafkaStorageError);
+        running.store.set_full(false);
+    };
+    let again = async |producer, sequence| loop {
+        match running.append(sequenced(producer, 0, sequence)).await {
+            Ok(appended) => break appended.base_offset,
+            Err(error) => assert_eq!(error.code, ErrorCode::KafkaStorageError),
+        }
+        tokio::task::yield_now().await;
+    };
+    full(sequenced(5, 0, last)).await;
+    for sequence in 0..3 {
+        assert_eq!(again(6, sequence).await, i64::from(last + sequence));
+    }
+    full(sequenced(6, 0, 3)).await;
+    assert_eq!(again(5, last).await, i64::from(last + 3), "it was never there");
+    assert_eq!(again(6, 3).await, i64::from(last + 4));
 }
 
 #[tokio::test]

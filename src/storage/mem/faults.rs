@@ -223,6 +223,11 @@ impl Mem {
         }
     }
 
+    /// Takes away the free space; the next append finds out.
+    pub fn fill_up(&self) {
+        self.disk.lock().full = true;
+    }
+
     /// Marks offsets as damaged below the recovery point.
     pub fn damage(&self, log: LogId, offsets: Range<Offset>) {
         if let Ok(found) = self.log(log) {
