@@ -38,8 +38,10 @@ pub struct LogSync {
 
 /// What may go once it is durable that nothing refers to it.
 pub enum After {
-    /// Segment files of a log that begin below.
-    UnlinkBelow(LogId, Offset),
+    /// Segment files of a log that have nothing at or above `start`: there the next file begins no later, or the log is
+    /// `empty`. To begin below is not enough: where segments begin is counted anew at recovery, perhaps with other settings
+    /// than the file was written with, so that one may begin in the middle of a file.
+    UnlinkBelow { log: LogId, start: Offset, empty: bool },
     /// All of a log.
     UnlinkAll(LogId),
 }
@@ -110,7 +112,7 @@ fn sync_files(shared: &Shared, files: &[&Arc<File>]) -> io::Result<()> {
 /// Files that cannot be unlinked cost space, nothing else.
 fn unlink(shared: &Shared, after: &After) {
     let result = match after {
-        After::UnlinkBelow(log, base) => unlink_if(shared, *log, |file| file < *base),
+        After::UnlinkBelow { log, start, empty } => unlink_below(shared, *log, *start, *empty),
         After::UnlinkAll(log) => {
             shared.files.forget(*log);
             shared.io.unlink_all(&shared.dir.segments_of(*log))
@@ -119,6 +121,15 @@ fn unlink(shared: &Shared, after: &After) {
     if let Err(error) = result {
         tracing::warn!(%error, "segment files stay behind");
     }
+}
+
+fn unlink_below(shared: &Shared, log: LogId, start: Offset, empty: bool) -> io::Result<()> {
+    let bases: Vec<Offset> =
+        files::list(&shared.dir, log)?.into_iter().map(|(base, _)| base).collect();
+    unlink_if(shared, log, |base| {
+        let next = bases.get(bases.partition_point(|other| *other <= base));
+        base < start && (empty || next.is_some_and(|next| *next <= start))
+    })
 }
 
 /// Unlinks the segment files of a log whose base offset is one of these.

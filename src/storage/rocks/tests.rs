@@ -329,20 +329,20 @@ fn files_are_synced_before_the_wal_and_unlinked_after_it() {
 fn below_the_reserve_appends_are_refused_until_twice_the_reserve_is_free() {
     let bench = OnDisk::new();
     let dir = tempfile::tempdir().unwrap();
-    let rocks = Rocks::open(RocksOptions { reserve_bytes: 1_000, ..options(dir.path()) }).unwrap();
+    let rocks = Rocks::open(RocksOptions { reserve_bytes: 10, ..options(dir.path()) }).unwrap();
     let (log, mut opened, _) = filled(&rocks, &[100]);
-    rocks.faults().free = Some(999);
+    rocks.faults().free = Some(9);
     rocks.append(log, batch(10, 10, 1, 100));
     let now = reach(&mut opened.positions, |_| false);
     assert_eq!((now.written, now.failed), (10, Some(StorageError::OutOfSpace)));
-    rocks.faults().free = Some(1_999);
+    rocks.faults().free = Some(19);
     finish(rocks.put(Vec::new(), true)).unwrap();
     finish(rocks.set_log_start(log, 5)).unwrap();
     assert_eq!(opened.positions.borrow().failed, Some(StorageError::OutOfSpace));
     // A topic that the cluster agreed on must have its logs, or the node could not serve at all.
     let other = open(&rocks, rocks.create(OPTIONS).unwrap());
     assert_eq!(other.positions.borrow().failed, Some(StorageError::OutOfSpace));
-    rocks.faults().free = Some(2_000);
+    rocks.faults().free = Some(20);
     let back = opened.positions.wait_for(|now| now.failed.is_none());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(back).unwrap().refused, 1);
@@ -475,7 +475,8 @@ fn a_start_that_is_given_up_leaves_the_recovery_to_the_next() {
     drop(again);
     let again = Rocks::open(options(left.path())).unwrap();
     assert_eq!(again.shared.dir.last_stop, LastStop::MachineDied);
-    [log, other].map(|log| open(&again, log));
+    open(&again, log);
+    open(&again, other);
     again.recovered().unwrap();
     drop(again);
     let again = Rocks::open(options(left.path())).unwrap();
@@ -491,4 +492,82 @@ fn a_clean_stop_leaves_nothing_to_replay_unless_it_is_much() {
         let wals = files(&bench.path().join("db"), |name| name.ends_with(".log"));
         assert_eq!(!wals.is_empty(), replayed, "{batches}: {wals:?}");
     }
+}
+
+/// Files used to be unlinked when they began below the log start, although a logical segment can begin within one.
+#[test]
+fn a_file_that_spans_logical_segments_goes_with_the_last_of_them() {
+    let bench = OnDisk::new();
+    let log = bench.rocks().create(OPTIONS).unwrap();
+    let mut opened = open(bench.rocks(), log);
+    let made: Vec<NewBatch> = (0..6).map(|n| batch(n * 10, 10, 1, 9_000)).collect();
+    made.iter().for_each(|batch| bench.rocks().append(log, batch.clone()));
+    reach(&mut opened.positions, |now| now.written == 60);
+    let left = killed(&bench);
+    let small = LogOptions { segment_bytes: 20_000, ..OPTIONS };
+    let again = Rocks::open(options(left.path())).unwrap();
+    let mut opened = again.open(log, small).unwrap();
+    finish(again.set_log_start(log, 20)).unwrap();
+    assert_eq!(again.size(log), 4 * 9_061, "a segment has gone");
+    assert_eq!(segments(left.path(), log).len(), 1);
+    assert_eq!(read(&again, log, 20, 60), concat(&made[2..]));
+    again.append(log, batch(60, 10, 1, 9_000));
+    reach(&mut opened.positions, |now| now.written == 70);
+    finish(again.set_log_start(log, 60)).unwrap();
+    assert_eq!(segments(left.path(), log).len(), 1);
+    assert_eq!(read(&again, log, 60, 70), whole(&batch(60, 10, 1, 9_000)));
+    finish(again.set_log_start(log, 70)).unwrap();
+    assert_eq!(segments(left.path(), log).len(), 0, "nothing is left of an empty log");
+}
+
+#[test]
+fn recovery_cuts_nothing_for_a_file_that_cannot_be_read() {
+    let bench = OnDisk::new();
+    let (log, mut opened, mut made) = filled(bench.rocks(), &[100]);
+    made.push(batch(10, 10, 1, 9_000));
+    bench.rocks().append(log, made[1].clone());
+    reach(&mut opened.positions, |now| now.written == 20);
+    for left in [killed(&bench), power_cut(&bench)] {
+        let file = segments(left.path(), log).pop().unwrap();
+        let kept = file.with_extension("kept");
+        fs::rename(&file, &kept).unwrap();
+        // A link to itself cannot be opened by anybody.
+        std::os::unix::fs::symlink(&file, &file).unwrap();
+        for _ in 0..2 {
+            let again = Rocks::open(options(left.path())).unwrap();
+            let error = again.open(log, OPTIONS).unwrap_err();
+            assert!(matches!(&error, StorageError::Io(_)), "{error}");
+        }
+        fs::rename(&kept, &file).unwrap();
+        let again = Rocks::open(options(left.path())).unwrap();
+        assert_eq!(open(&again, log).log_end, 20);
+        assert_eq!(read(&again, log, 0, 20), concat(&made));
+    }
+}
+
+#[test]
+fn free_space_is_looked_at_now_and_then_and_the_reserve_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let rocks =
+        Rocks::open(RocksOptions { reserve_bytes: 160_000, ..options(dir.path()) }).unwrap();
+    let log = rocks.create(OPTIONS).unwrap();
+    let mut opened = open(&rocks, log);
+    rocks.faults().free = Some(1 << 40);
+    let before = rocks.faults().looks;
+    for _ in 0..200 {
+        finish(rocks.put(Vec::new(), false)).unwrap();
+    }
+    let looks = rocks.faults().looks - before;
+    assert!(looks < 100, "{looks} looks for 200 groups");
+    rocks.faults().free = Some(159_999);
+    for n in 0..200 {
+        rocks.append(log, batch(n, 1, 1, 1_000));
+        let now = reach(&mut opened.positions, |now| now.written == n + 1);
+        if now.failed.is_some() {
+            // A sixteenth of the reserve, and the batch that passed it.
+            assert!(now.written <= 10, "{now:?}");
+            return;
+        }
+    }
+    panic!("a full disk was not seen");
 }

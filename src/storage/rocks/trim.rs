@@ -97,7 +97,8 @@ pub fn set_start(writer: &mut Writer, log: &Arc<Log>, start: Offset) -> Result<(
         if state.point.offset < base {
             state.point = Point { offset: base, totals: first };
         }
-        writer.group.job.after.push(After::UnlinkBelow(log.id, base));
+        let empty = base >= state.end;
+        writer.group.job.after.push(After::UnlinkBelow { log: log.id, start: base, empty });
     }
     put_all(&mut writer.group.batch, log.id, state);
     let (files, directories) = (Vec::new(), Vec::new());

@@ -32,6 +32,10 @@ const POINT_BYTES: u64 = 64 << 20;
 const POINT_EVERY: Duration = Duration::from_secs(30);
 /// How often free space is looked at while there is too little.
 const SPACE_EVERY: Duration = Duration::from_millis(500);
+/// The longest time between two looks at free space while there is enough: others fill the disk too.
+const SPACE_LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What may be written between two looks: this part of the reserve, and one group.
+const SPACE_LOOK_SHARE: u64 = 16;
 /// What an entry of the in-memory tail costs beside its bytes.
 const TAIL_ENTRY_BYTES: usize = 128;
 /// Producer snapshots kept.
@@ -113,6 +117,10 @@ pub struct Writer<'a> {
     /// Logs appended to since their recovery points were last asked to move.
     behind: HashMap<LogId, Weak<Log>>,
     points_at: Instant,
+    /// When free space is looked at again, whatever is written.
+    look_at: Instant,
+    /// Bytes of batches written since it was looked at.
+    unseen_bytes: u64,
     /// The batches in the tails of all logs, oldest first, with what they cost.
     tails: VecDeque<(Weak<Log>, Offset, usize)>,
     tail_bytes: usize,
@@ -126,6 +134,8 @@ pub fn run(shared: &Shared, commands: &mpsc::Receiver<Command>, jobs: mpsc::Send
         jobs,
         behind: HashMap::new(),
         points_at: now() + POINT_EVERY,
+        look_at: now(),
+        unseen_bytes: 0,
         tails: VecDeque::new(),
         tail_bytes: 0,
         value: Vec::new(),
@@ -136,7 +146,7 @@ pub fn run(shared: &Shared, commands: &mpsc::Receiver<Command>, jobs: mpsc::Send
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        writer.look_at_space();
+        writer.look_at_space_if_due();
         while let Some(command) = next {
             match command {
                 Command::Stop => return writer.commit(),
@@ -170,6 +180,17 @@ impl Writer<'_> {
             commands.recv_timeout(self.points_at.saturating_duration_since(now()))
         } else {
             commands.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        }
+    }
+
+    fn look_at_space_if_due(&mut self) {
+        let now = now();
+        let full = self.shared.full.load(Ordering::Relaxed);
+        let due = full || now >= self.look_at;
+        if due || self.unseen_bytes >= self.shared.reserve_bytes / SPACE_LOOK_SHARE {
+            self.look_at = now + SPACE_LOOK_EVERY;
+            self.unseen_bytes = 0;
+            self.look_at_space();
         }
     }
 
@@ -326,6 +347,7 @@ impl Writer<'_> {
         self.tails.push_back((Arc::downgrade(log), summary.base_offset, cost));
         self.tail_bytes += cost;
         self.group.bytes += summary.size as usize;
+        self.unseen_bytes += u64::from(summary.size);
         self.group.appended.entry(log.id).or_insert_with(|| log.clone());
         Ok(())
     }
