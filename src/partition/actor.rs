@@ -6,7 +6,7 @@
 
 use crate::{
     config::topic::LogConfig,
-    ids::{LogId, NodeId, Offset, PartitionIndex, TopicId},
+    ids::{LogId, NodeId, Offset, PartitionIndex, TopicId, fresh_uuid},
     limits::{MAILBOX_DRAIN_MAX, MAILBOX_MAX, REPLAY_BATCHES_MAX},
     machine::{Caller, Mono, clock::Clock},
     partition::{
@@ -58,7 +58,9 @@ pub async fn spawn(
         producer_id_check_ms: params.producer_id_check_ms,
         ..Rules::of(&params.config)
     };
-    let (store, log, options) = (params.store, params.log, log_options(&params.config));
+    let jitter_seed = fresh_uuid().as_u128() as u64;
+    let (store, log) = (params.store, params.log);
+    let options = LogOptions { jitter_seed, ..log_options(&params.config) };
     let opening = store.clone();
     let opened = tokio::task::spawn_blocking(move || recover(&*opening, log, options)).await;
     let Opened { recovered, positions, snapshot: last_snapshot } = opened
@@ -83,6 +85,7 @@ pub async fn spawn(
     let mut actor = Actor {
         shared,
         rules,
+        jitter_seed,
         replica,
         positions,
         new_config,
@@ -120,6 +123,8 @@ pub(crate) enum Message {
 struct Actor {
     shared: Arc<Shared>,
     rules: Rules,
+    /// Of this log's segments, as long as it is open.
+    jitter_seed: u64,
     replica: Replica,
     positions: watch::Receiver<Positions>,
     new_config: watch::Receiver<LogConfig>,
@@ -195,6 +200,7 @@ impl Actor {
             let config = self.new_config.borrow_and_update();
             (Rules::of(&config), log_options(&config))
         };
+        let options = LogOptions { jitter_seed: self.jitter_seed, ..options };
         self.shared.store.configure(self.shared.log, options);
         let Rules { producer_id_expiration_ms, producer_id_check_ms, .. } = self.rules;
         self.rules = Rules { producer_id_expiration_ms, producer_id_check_ms, ..rules };
@@ -350,11 +356,13 @@ impl Alarm {
     }
 }
 
-/// What storage needs to know of a topic's settings.
+/// What storage needs to know of a topic's settings. Without a seed: all logs have the same jitter.
 pub fn log_options(config: &LogConfig) -> LogOptions {
     LogOptions {
         segment_bytes: u64::try_from(config.segment_bytes).unwrap_or(u64::MAX),
         segment_ms: config.segment_ms,
+        segment_jitter_ms: config.segment_jitter_ms,
+        jitter_seed: 0,
     }
 }
 

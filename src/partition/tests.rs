@@ -257,6 +257,27 @@ async fn a_snapshot_of_what_a_full_disk_refused_does_not_outlive_it() {
 }
 
 #[tokio::test]
+async fn every_log_rolls_with_a_jitter_of_its_own() {
+    let jittery = |segment_jitter_ms| LogConfig { segment_jitter_ms, ..config() };
+    let seed_of = async |jitter: i64| {
+        let Running { store, handle, .. } = start(jittery(jitter)).await;
+        let options = store.options(handle.log()).unwrap();
+        assert_eq!(options.segment_jitter_ms, jitter);
+        handle.configure(jittery(7));
+        let mut view = handle.watch();
+        handle.append_internal(batch(&[1])).await.unwrap();
+        view.wait_for(|view| view.log_end == 1).await.unwrap();
+        let configured = store.options(handle.log()).unwrap();
+        assert_eq!(
+            (configured.segment_jitter_ms, configured.jitter_seed),
+            (7, options.jitter_seed)
+        );
+        options.jitter_seed
+    };
+    assert_ne!(seed_of(5).await, seed_of(5).await);
+}
+
+#[tokio::test]
 async fn a_failed_write_stops_writing() {
     let running = start(config()).await;
     running.append(batch(&[1])).await.unwrap();

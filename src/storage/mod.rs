@@ -75,8 +75,12 @@ pub struct Positions {
 pub struct LogOptions {
     /// `segment.bytes`.
     pub segment_bytes: u64,
-    /// `segment.ms`, in milliseconds of record time as Kafka counts it; jitter already subtracted.
+    /// `segment.ms`, in milliseconds of record time as Kafka counts it.
     pub segment_ms: i64,
+    /// `segment.jitter.ms`: a segment may roll so much earlier.
+    pub segment_jitter_ms: i64,
+    /// Random, drawn by whoever opens the log; with it every segment has its own jitter.
+    pub jitter_seed: u64,
 }
 
 /// A log as it stands after opening.

@@ -142,8 +142,21 @@ pub const SETTINGS: &[Setting] = &[
         AtLeast(1),
         "The same in hours, when `log.roll.ms` is not set.",
     ),
-    off("log.roll.jitter.hours", Int, Some("0"), AtLeast(0)),
-    off("log.roll.jitter.ms", Long, None, Any).dynamic(),
+    on(
+        "log.roll.jitter.hours",
+        Int,
+        Some("0"),
+        AtLeast(0),
+        "The same in hours, when `log.roll.jitter.ms` is not set.",
+    ),
+    on(
+        "log.roll.jitter.ms",
+        Long,
+        None,
+        Any,
+        "Milliseconds by which a log may begin a new segment earlier, at random for each segment.",
+    )
+    .dynamic(),
     on(
         "log.roll.ms",
         Long,

@@ -239,7 +239,13 @@ const SETTINGS: &[TopicSetting] = &[
         &[same("log.index.size.max.bytes")],
     ),
     topic(
-        off("segment.jitter.ms", Long, Some("0"), AtLeast(0)),
+        on(
+            "segment.jitter.ms",
+            Long,
+            Some("0"),
+            AtLeast(0),
+            "Milliseconds by which a segment may end earlier than `segment.ms` says, at random.",
+        ),
         &[same("log.roll.jitter.ms"), times(HOURS, "log.roll.jitter.hours")],
     ),
     topic(

@@ -13,7 +13,7 @@ use crate::{
     machine::clock::Clock,
     partition::{self, Assigned, Isolation, Slice, SpawnParams},
     session::fetch::{Key, Params, TopicKey, Verdict},
-    storage::{LogOptions, LogStore, mem::Mem},
+    storage::{LogStore, mem::Mem},
     wire::{Builder, ErrorCode, fetch::FetchResponse},
 };
 use bytes::Bytes;
@@ -31,7 +31,7 @@ const EPOCH: i32 = 3;
 
 async fn partition(index: i32) -> partition::Handle {
     let store: Arc<dyn LogStore> = Arc::new(Mem::new());
-    let log = store.create(LogOptions { segment_bytes: 1 << 30, segment_ms: i64::MAX }).unwrap();
+    let log = store.create(crate::partition::log_options(&Config::dev().topic_defaults)).unwrap();
     let params = SpawnParams {
         store,
         log,

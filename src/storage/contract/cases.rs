@@ -213,7 +213,7 @@ fn finds_batches_by_time(bench: &mut dyn Bench) {
 }
 
 fn rolls_and_drops_logical_segments(bench: &mut dyn Bench) {
-    let options = LogOptions { segment_bytes: 400, segment_ms: 1_000 };
+    let options = LogOptions { segment_bytes: 400, segment_ms: 1_000, ..OPTIONS };
     let store = bench.store();
     let log = store.create(options.clone()).unwrap();
     let mut opened = store.open(log, options.clone()).unwrap();

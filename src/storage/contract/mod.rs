@@ -50,7 +50,12 @@ impl Bench for InMemory {
     }
 }
 
-pub const OPTIONS: LogOptions = LogOptions { segment_bytes: 1 << 20, segment_ms: 1 << 40 };
+pub const OPTIONS: LogOptions = LogOptions {
+    segment_bytes: 1 << 20,
+    segment_ms: 1 << 40,
+    segment_jitter_ms: 0,
+    jitter_seed: 0,
+};
 
 /// A batch of `records` records and `payload` bytes, with a true checksum.
 pub fn batch(base_offset: Offset, records: i64, timestamp: i64, payload: usize) -> NewBatch {

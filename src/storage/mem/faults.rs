@@ -223,6 +223,11 @@ impl Mem {
         }
     }
 
+    /// What a log was opened or configured with last.
+    pub fn options(&self, log: LogId) -> Option<LogOptions> {
+        self.log(log).ok().map(|found| found.lock().options.clone())
+    }
+
     /// Takes away the free space; the next append finds out.
     pub fn fill_up(&self) {
         self.disk.lock().full = true;
