@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
+use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{
-    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, MetadataRequest,
+    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, MetadataRequest, ProduceRequest,
 };
 use rustix::process::Signal;
 
+use crate::batch::Batch;
 use crate::client::{Client, frame};
 use crate::codes::NONE;
 use crate::fixtures::topic_name;
@@ -282,4 +284,45 @@ fn ipv6() {
         assert_eq!(advertised(&mut client), ("127.0.0.1".to_owned(), port.parse().unwrap()));
     }
     assert_eq!(process.terminate().code, Some(0));
+}
+
+/// Connections used to take every file the process may open; then a segment file could not be created, and all writing
+/// stopped until restart.
+#[test]
+fn connections_leave_files_to_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().display().to_string();
+    let arguments = ["--dev", "--listen", "127.0.0.1:0", "--log-dir", &path];
+    let process = Process::with_files(200, &arguments);
+    let address = process.ready();
+    let mut client = Client::connect_to(&address);
+    let topic = CreatableTopic::default()
+        .with_name(topic_name("files"))
+        .with_num_partitions(100)
+        .with_replication_factor(1);
+    let request = CreateTopicsRequest::default().with_topics(vec![topic]).with_timeout_ms(30_000);
+    assert_eq!(client.call(7, &request).topics[0].error_code, NONE);
+    // Those that are too many wait in the backlog.
+    let idle: Vec<Client> = (0..140).map(|_| Client::connect_to(&address)).collect();
+    let records = Batch::of(&[&"x".repeat(9_000)]).build();
+    for round in 0..3 {
+        for partition in 0..100 {
+            let data = PartitionProduceData::default()
+                .with_index(partition)
+                .with_records(Some(records.clone()));
+            let topic = TopicProduceData::default()
+                .with_name(topic_name("files"))
+                .with_partition_data(vec![data]);
+            let request = ProduceRequest::default()
+                .with_acks(-1)
+                .with_timeout_ms(30_000)
+                .with_topic_data(vec![topic]);
+            let answer = client.call(9, &request);
+            let code = answer.responses[0].partition_responses[0].error_code;
+            assert_eq!(code, NONE, "partition {partition}, round {round}");
+        }
+    }
+    drop(idle);
+    let mut client = Client::connect_to(&address);
+    assert_eq!(client.call(7, &request).topics.len(), 1, "and those that wait get in");
 }

@@ -34,7 +34,18 @@ pub struct Ended {
 impl Process {
     /// Starts the binary with these arguments and variables, and none of our own that would be settings.
     pub fn spawn(arguments: &[&str], environment: &[(&str, &str)]) -> Process {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
+        Process::run(Command::new(env!("CARGO_BIN_EXE_ottla")), arguments, environment)
+    }
+
+    /// Starts the binary; it may have so many files open.
+    pub fn with_files(files: usize, arguments: &[&str]) -> Process {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_ottla")]);
+        Process::run(shell, arguments, &[])
+    }
+
+    fn run(mut command: Command, arguments: &[&str], environment: &[(&str, &str)]) -> Process {
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("OTTLA_") {
                 command.env_remove(name);

@@ -1,6 +1,8 @@
 //! Every bound with its unit and its reason. What a client can make the broker reserve, queue or keep is listed here;
 //! sizes a user may choose are in `config`, their ceilings here.
 
+use rustix::process::{Resource, getrlimit};
+
 /// Bytes of a frame before its connection has authenticated, or of any request that is not Produce.
 /// Kafka's largest admin requests (thousands of topics with configs) stay far below.
 pub const FRAME_BYTES_MAX: usize = 8 << 20;
@@ -83,3 +85,44 @@ pub const OFFSET_FETCH_BYTES_MAX: usize = 64 << 20;
 pub const SOFTWARE_NAME_BYTES_MAX: usize = 256;
 /// Bytes of recent batches the store on disk keeps in memory for readers that follow closely, all logs together.
 pub const TAIL_BYTES_MAX: usize = 16 << 20;
+/// Open files kept from connections: at most half of those the process may have. RocksDB, segment files and everything else
+/// share them.
+pub const FILES_KEPT_MAX: u64 = 64 << 10;
+
+/// How the files this process may have open are shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFiles {
+    /// Of all listeners together.
+    pub connections: usize,
+    /// Of the store.
+    pub store: usize,
+}
+
+impl OpenFiles {
+    /// By the soft limit as it stands now.
+    pub fn of_process() -> OpenFiles {
+        OpenFiles::share(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
+    }
+
+    fn share(limit: u64) -> OpenFiles {
+        let kept = (limit / 2).min(FILES_KEPT_MAX);
+        let connections = usize::try_from(limit - kept).unwrap_or(usize::MAX);
+        // The runtime, listeners, peers and logs take some.
+        OpenFiles { connections, store: (kept - kept / 4) as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_to_the_store() {
+        for (limit, connections, store) in
+            [(256, 128, 96), (1024, 512, 384), (1 << 20, (1 << 20) - (64 << 10), 48 << 10)]
+        {
+            assert_eq!(OpenFiles::share(limit), OpenFiles { connections, store }, "{limit}");
+        }
+        assert!(OpenFiles::share(u64::MAX).connections > CONNECTIONS_MAX);
+    }
+}

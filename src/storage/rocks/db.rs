@@ -1,6 +1,7 @@
 //! RocksDB with its fixed set of column families. The only file that names options of it.
 
 use super::io::{Call, Io};
+use crate::limits::OpenFiles;
 use crate::storage::{Space, StorageError};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType,
@@ -178,8 +179,9 @@ fn db_options() -> Options {
     options.set_track_and_verify_wals_in_manifest(true);
     options.set_recycle_log_file_num(0);
     options.set_max_total_wal_size(WAL_BYTES_MAX);
-    // Range deletions are cheap to look up only while every file stays open.
-    options.set_max_open_files(-1);
+    // Range deletions are cheap to look up only while every file stays open: 24,576 tables of 64 MiB where files are many.
+    let files = OpenFiles::of_process().store / 2;
+    options.set_max_open_files(i32::try_from(files).unwrap_or(i32::MAX));
     options.set_max_background_jobs(2);
     options.set_keep_log_file_num(4);
     options.set_max_log_file_size(4 << 20);

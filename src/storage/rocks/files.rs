@@ -15,17 +15,25 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Segment files kept open for readers.
+/// Segment files kept open for readers, when the process may open so many.
 const OPEN_FILES_MAX: usize = 256;
 /// Bytes of a segment in memory at a time while it is checked.
 const PIECE_BYTES: usize = 256 << 10;
 
-#[derive(Default)]
 pub struct Files {
     open: Mutex<HashMap<(LogId, Offset), Arc<File>>>,
+    open_max: usize,
+    /// Files that may grow at a time.
+    pub growing_max: usize,
 }
 
 impl Files {
+    /// `max` of them open at a time.
+    pub fn new(max: usize) -> Files {
+        let open = Mutex::default();
+        Files { open, open_max: OPEN_FILES_MAX.min(max / 2), growing_max: max / 2 }
+    }
+
     /// The file of `log` that begins at `base`, for reading.
     pub fn get(&self, dir: &Directory, log: LogId, base: Offset) -> io::Result<Arc<File>> {
         if let Some(file) = self.open.lock().get(&(log, base)) {
@@ -38,7 +46,7 @@ impl Files {
 
     pub fn keep(&self, log: LogId, base: Offset, file: Arc<File>) {
         let mut open = self.open.lock();
-        if open.len() >= OPEN_FILES_MAX {
+        if open.len() >= self.open_max {
             open.clear();
         }
         open.insert((log, base), file);

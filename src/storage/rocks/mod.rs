@@ -35,6 +35,7 @@ use super::{
     Summary,
 };
 use crate::ids::{LeaderEpoch, LogId, NodeId, Offset};
+use crate::limits::OpenFiles;
 use bytes::Bytes;
 use db::{Db, Family};
 use directory::{Directory, Identity};
@@ -183,7 +184,7 @@ impl Rocks {
             db,
             io,
             dir,
-            files: Files::default(),
+            files: Files::new(OpenFiles::of_process().store / 2),
             pool: Arc::new(Pool::new(TAIL_SLAB_BYTES)),
             reserve_bytes: options.reserve_bytes,
             logs: RwLock::default(),

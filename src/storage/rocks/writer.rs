@@ -121,6 +121,8 @@ pub struct Writer<'a> {
     look_at: Instant,
     /// Bytes of batches written since it was looked at.
     unseen_bytes: u64,
+    /// Segment files created since all were closed last: at least as many as are open for writing.
+    created: usize,
     /// The batches in the tails of all logs, oldest first, with what they cost.
     tails: VecDeque<(Weak<Log>, Offset, usize)>,
     tail_bytes: usize,
@@ -136,6 +138,7 @@ pub fn run(shared: &Shared, commands: &mpsc::Receiver<Command>, jobs: mpsc::Send
         points_at: now() + POINT_EVERY,
         look_at: now(),
         unseen_bytes: 0,
+        created: 0,
         tails: VecDeque::new(),
         tail_bytes: 0,
         value: Vec::new(),
@@ -157,8 +160,13 @@ pub fn run(shared: &Shared, commands: &mpsc::Receiver<Command>, jobs: mpsc::Send
                 command => writer.take(command),
             }
             let group = &writer.group;
-            let more = group.bytes < GROUP_BYTES && group.commands < GROUP_COMMANDS;
+            let more = group.bytes < GROUP_BYTES
+                && group.commands < GROUP_COMMANDS
+                && writer.created < shared.files.growing_max;
             next = if more { commands.try_recv().ok() } else { None };
+        }
+        if writer.created >= shared.files.growing_max {
+            writer.close_files();
         }
         writer.commit();
         if writer.points_at <= now() {
@@ -324,6 +332,7 @@ impl Writer<'_> {
         self.value.clear();
         values::put_summary(&mut self.value, summary, in_file);
         let cost = if in_file {
+            self.created += usize::from(state.growing.is_none());
             let growing = growing(self.shared, log.id, state, summary.base_offset)?;
             let at = growing.len;
             self.shared.io.write_at(&growing.file, at, &new.head, &new.body)?;
@@ -450,6 +459,19 @@ impl Writer<'_> {
         let (reply, done) = oneshot::channel();
         let _ = self.jobs.send(Job { logs, replies: vec![reply], ..Job::default() });
         done.blocking_recv().unwrap_or(Err(StorageError::Closed))
+    }
+
+    /// Lets go of the segment files of all logs, once they are synced: too many grow at the same time. The next large batch
+    /// of each begins a new one.
+    fn close_files(&mut self) {
+        self.created = 0;
+        for log in self.shared.logs.read().values() {
+            let mut state = log.state.lock();
+            if state.growing.take().is_some() {
+                state.tail.trim(Offset::MAX);
+                self.group.syncs.insert(log.id, log.clone());
+            }
+        }
     }
 
     fn shorten_tails(&mut self) {
