@@ -461,8 +461,8 @@ impl Writer<'_> {
         done.blocking_recv().unwrap_or(Err(StorageError::Closed))
     }
 
-    /// Lets go of the segment files of all logs, once they are synced: too many grow at the same time. The next large batch
-    /// of each begins a new one.
+    /// Commits the group and lets go of the segment files of all logs: too many grow at the same time. The next large batch
+    /// of each begins a new one. Waits until they are synced, because they are open as long.
     fn close_files(&mut self) {
         self.created = 0;
         for log in self.shared.logs.read().values() {
@@ -472,6 +472,9 @@ impl Writer<'_> {
                 self.group.syncs.insert(log.id, log.clone());
             }
         }
+        self.commit();
+        // That a sync failed is known to all already.
+        let _ = self.drain(Vec::new());
     }
 
     fn shorten_tails(&mut self) {
