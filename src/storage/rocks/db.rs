@@ -1,6 +1,7 @@
 //! RocksDB with its fixed set of column families. The only file that names options of it.
 
 use super::io::{Call, Io};
+use super::repair::{self, RepairError};
 use crate::limits::OpenFiles;
 use crate::storage::{Space, StorageError};
 use rocksdb::{
@@ -20,6 +21,20 @@ const WAL_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of memtables that a clean stop still flushes: a stop is quick, and so is the next start.
 const STOP_FLUSH_BYTES_MAX: u64 = 16 << 20;
 
+/// A key above all others that every family has.
+const ANCHOR: [u8; 16] = [0xff; 16];
+
+/// Why a database does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenDbError {
+    #[error(transparent)]
+    Rocks(#[from] rocksdb::Error),
+    #[error("{0}; {1}")]
+    Unrepaired(rocksdb::Error, RepairError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
 /// A column family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -31,10 +46,10 @@ pub enum Family {
 }
 
 impl Family {
-    const ALL: [Family; 5] =
+    pub const ALL: [Family; 5] =
         [Family::Log, Family::State, Family::Meta, Family::RaftLog, Family::RaftMeta];
 
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Family::Log => "log",
             Family::State => "state",
@@ -59,16 +74,42 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the database. With `accept_data_loss` records of the write-ahead log that are not readable are passed over when
-    /// it cannot be opened otherwise.
-    pub fn open(path: &Path, io: Arc<Io>, accept_data_loss: bool) -> Result<Db, rocksdb::Error> {
-        match open(path, DBRecoveryMode::PointInTime) {
-            Err(error) if accept_data_loss => {
-                tracing::error!(%error, "passing over what is not readable");
-                Ok(Db { db: open(path, DBRecoveryMode::SkipAnyCorruptedRecord)?, io })
+    /// Opens the database of a data directory. With `accept_data_loss` records of the write-ahead log that are not readable
+    /// are passed over when it cannot be opened otherwise, and when that is not enough it is repaired.
+    pub fn open(dir: &Path, io: Arc<Io>, accept_data_loss: bool) -> Result<Db, OpenDbError> {
+        repair::end_interrupted(dir)?;
+        let path = dir.join("db");
+        let mut options = db_options();
+        // Where there are tables there was a database: without its CURRENT a new one would delete them.
+        options.create_if_missing(!repair::has_tables(&path)?);
+        let error = match open_with(options, &path, DBRecoveryMode::PointInTime) {
+            Ok(db) => return Ok(Db { db, io }),
+            Err(error) if accept_data_loss => error,
+            Err(error) => return Err(error.into()),
+        };
+        tracing::error!(%error, "passing over what is not readable");
+        let error = match open(&path, DBRecoveryMode::SkipAnyCorruptedRecord) {
+            Ok(db) => return Ok(Db { db, io }),
+            Err(error) => error,
+        };
+        tracing::error!(%error, "repairing the database");
+        repair::repair(dir).map_err(|why| OpenDbError::Unrepaired(error, why))?;
+        tracing::error!(
+            dir = %dir.display(),
+            "the database has been repaired, every table was kept; db.damaged holds what it was, and can be deleted; now \
+             every log is checked from its start"
+        );
+        Ok(Db { db: open(&path, DBRecoveryMode::PointInTime)?, io })
+    }
+
+    /// Sees to it that every family has a key: with the first flush a table then names each of them, which a repair needs.
+    pub fn anchor(&self) -> Result<(), StorageError> {
+        for family in Family::ALL {
+            if !has_anchor(&self.db, family).map_err(refused)? {
+                self.db.put_cf(self.family(family), ANCHOR, []).map_err(refused)?;
             }
-            result => Ok(Db { db: result?, io }),
         }
+        Ok(())
     }
 
     /// Flushes what is in memory unless it is much, so that the next start has nothing to replay.
@@ -162,11 +203,39 @@ pub fn refused(error: rocksdb::Error) -> StorageError {
     StorageError::Io(error.to_string())
 }
 
-fn open(path: &Path, mode: DBRecoveryMode) -> Result<DB, rocksdb::Error> {
+/// Whether a family has its key.
+pub fn has_anchor(db: &DB, family: Family) -> Result<bool, rocksdb::Error> {
+    let Some(handle) = db.cf_handle(family.name()) else { return Ok(false) };
+    Ok(db.get_pinned_cf(handle, ANCHOR)?.is_some())
+}
+
+/// Makes a new MANIFEST from the tables there are, and tables of the write-ahead log.
+pub fn repair(path: &Path) -> Result<(), rocksdb::Error> {
+    DB::repair(&db_options(), path)
+}
+
+/// Compacts everything; whether it was done.
+pub fn merge(db: &DB) -> Result<bool, rocksdb::Error> {
+    for family in Family::ALL {
+        if let Some(handle) = db.cf_handle(family.name()) {
+            db.compact_range_cf(handle, None::<&[u8]>, None::<&[u8]>);
+        }
+    }
+    Ok(db.live_files()?.iter().all(|table| table.level > 0))
+}
+
+pub fn open(path: &Path, mode: DBRecoveryMode) -> Result<DB, rocksdb::Error> {
+    open_with(db_options(), path, mode)
+}
+
+fn open_with(
+    mut options: Options,
+    path: &Path,
+    mode: DBRecoveryMode,
+) -> Result<DB, rocksdb::Error> {
     let cache = Cache::new_lru_cache(BLOCK_CACHE_BYTES);
     let families = Family::ALL
         .map(|family| ColumnFamilyDescriptor::new(family.name(), family_options(family, &cache)));
-    let mut options = db_options();
     // A torn tail ends recovery there; whether synced data is missing is seen from the synced sequence number.
     options.set_wal_recovery_mode(mode);
     DB::open_cf_descriptors(&options, path, families)
@@ -174,7 +243,6 @@ fn open(path: &Path, mode: DBRecoveryMode) -> Result<DB, rocksdb::Error> {
 
 fn db_options() -> Options {
     let mut options = Options::default();
-    options.create_if_missing(true);
     options.create_missing_column_families(true);
     options.set_track_and_verify_wals_in_manifest(true);
     options.set_recycle_log_file_num(0);

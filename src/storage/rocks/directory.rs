@@ -5,13 +5,14 @@
 //!   DIR/boot        the boot id of the machine when all logs had been recovered last
 //!   DIR/clean       there only after a clean stop
 //!   DIR/synced      the sequence number of the last sync of RocksDB, u64 big-endian, then its CRC-32C, u32 big-endian
-//!   DIR/db/         RocksDB
+//!   DIR/db/         RocksDB; db.repaired/ and db.damaged/ beside it: see `repair`
+//!   DIR/repaired    there from a repair until every log has been checked
 //!   DIR/segments/   LOGID/BASEOFFSET.log, decimal, the offset with 20 digits
 //!
 //! Small files are replaced by renaming, so that they are there whole or not at all; `synced` is overwritten in place and
 //! not synced itself: an older number only makes the check weaker.
 
-use super::OpenError;
+use super::{OpenError, repair};
 use crate::ids::{LogId, NodeId, Offset, fresh_uuid};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
@@ -50,6 +51,8 @@ pub enum LastStop {
 pub struct Directory {
     path: PathBuf,
     pub last_stop: LastStop,
+    /// The database was repaired, and not every log has been checked since.
+    pub repaired: bool,
     synced: File,
     _lock: File,
 }
@@ -86,7 +89,8 @@ impl Directory {
             .read(true)
             .write(true)
             .open(path.join("synced"))?;
-        Ok((Directory { path: path.to_owned(), last_stop, synced, _lock: lock }, identity))
+        let (path, repaired) = (path.to_owned(), false);
+        Ok((Directory { path, last_stop, repaired, synced, _lock: lock }, identity))
     }
 
     /// Notes that the directory is in use: nothing is written before.
@@ -99,8 +103,19 @@ impl Directory {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Notes that what the last start of the machine left is recovered.
-    pub fn note_boot(&self) -> io::Result<()> {
+    /// To be called when the database is open.
+    pub fn look_for_repair(&mut self) {
+        self.repaired = repair::marker(&self.path).exists();
+        if self.repaired {
+            self.last_stop = LastStop::MachineDied;
+        }
+    }
+
+    /// Notes that what the last start of the machine left, or a repair, is recovered.
+    pub fn note_recovered(&self) -> io::Result<()> {
+        if self.repaired {
+            std::fs::remove_file(repair::marker(&self.path))?;
+        }
         match boot_id() {
             Some(boot) => replace(&self.path, "boot", &boot),
             None => Ok(()),
@@ -119,10 +134,6 @@ impl Directory {
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub fn db(&self) -> PathBuf {
-        self.path.join("db")
     }
 
     pub fn segments(&self) -> PathBuf {

@@ -1,8 +1,8 @@
 //! The store on disk: one RocksDB entry a batch for all logs, small batches inside it, large ones in segment files.
 //!
 //! `directory` is the data directory, `keys` and `values` what RocksDB holds, `writer` the one thread that changes it,
-//! `syncer` the stage behind it that makes things durable, `recovery` how a log is opened, `reader` and `times` how it is
-//! read. `io` has every call that changes the disk.
+//! `syncer` the stage behind it that makes things durable, `recovery` how a log is opened, `repair` what is left to try when
+//! RocksDB does not open, `reader` and `times` how a log is read. `io` has every call that changes the disk.
 //!
 //! Order: an append is acknowledged as synced after segment files and write-ahead log are, in that order. What is taken
 //! away is taken from RocksDB first, synced, and then from the files. An entry may so reach the disk before its bytes;
@@ -19,6 +19,7 @@ mod keys;
 mod log;
 mod reader;
 mod recovery;
+mod repair;
 mod syncer;
 mod times;
 mod totals;
@@ -157,10 +158,11 @@ impl Rocks {
     }
 
     fn open_with(options: RocksOptions, io: Arc<Io>) -> Result<Rocks, OpenError> {
-        let (dir, identity) = Directory::open(&options.dir, options.node_id)?;
+        let (mut dir, identity) = Directory::open(&options.dir, options.node_id)?;
         let damaged = |what: String| OpenError::Damaged { dir: options.dir.clone(), what };
-        let db = Db::open(&dir.db(), io.clone(), options.accept_data_loss)
+        let db = Db::open(&options.dir, io.clone(), options.accept_data_loss)
             .map_err(|error| damaged(error.to_string()))?;
+        dir.look_for_repair();
         let (found, synced) = (db.sequence(), dir.synced().unwrap_or(0));
         if found < synced {
             let what = format!("RocksDB ends at change {found}, but {synced} was synced");
@@ -177,6 +179,7 @@ impl Rocks {
         );
         dir.begin(&identity)?;
         dir.set_synced(found)?;
+        db.anchor().map_err(|error| damaged(error.to_string()))?;
         let last_log = db.get(Family::State, &keys::last_log());
         let last_log = last_log.map_err(|error| damaged(error.to_string()))?;
         let last_log = last_log.as_deref().and_then(values::decode_last_log).unwrap_or(0);
@@ -281,7 +284,7 @@ impl LogStore for Rocks {
         let open = self.shared.logs.read();
         // One that is opened only after the next start must be looked at then.
         if all.iter().all(|log| open.contains_key(log)) {
-            self.shared.dir.note_boot()?;
+            self.shared.dir.note_recovered()?;
         }
         Ok(())
     }

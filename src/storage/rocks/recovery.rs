@@ -2,7 +2,8 @@
 //!
 //! Those are counted again, and after an unclean stop checked: that their bytes are there, and, unless only the process
 //! died, that they are right. At the first that are not the log is cut, and everything derived from it. Below the recovery
-//! point nothing is looked at, and nothing cut: damage there is found, marked and reported by the readers.
+//! point nothing is looked at, and nothing cut: damage there is found, marked and reported by the readers. After a repair of
+//! the database everything is counted again and checked, and damage below the recovery point marked, not cut.
 
 use super::db::{Batch, Family, refused};
 use super::directory::LastStop;
@@ -21,6 +22,7 @@ use parking_lot::Mutex;
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::watch;
@@ -41,7 +43,8 @@ pub fn existing(shared: &Shared) -> Result<Vec<LogId>, StorageError> {
 
 /// Removes the files of logs that were deleted just before an unclean stop.
 pub fn remove_strays(shared: &Shared) -> Result<(), StorageError> {
-    if shared.dir.last_stop == LastStop::Clean {
+    // After a repair a log may be missing that nobody deleted.
+    if shared.dir.last_stop == LastStop::Clean || shared.dir.repaired {
         return Ok(());
     }
     let existing: HashSet<LogId> = existing(shared)?.into_iter().collect();
@@ -134,6 +137,13 @@ fn load(shared: &Shared, log: LogId, options: LogOptions) -> Result<State, Stora
 /// Counts and checks what lies above the recovery point; the offset of the first batch that is not there, if any.
 fn replay(shared: &Shared, log: LogId, state: &mut State) -> Result<Option<Offset>, StorageError> {
     let mut batch = shared.db.batch();
+    // Below it everything was synced once: it may be damaged, but it is not to be cut.
+    let synced = state.point.offset;
+    if shared.dir.repaired {
+        let Start { first_base, first_position, .. } = state.start;
+        let totals = Totals::new(first_base, first_position);
+        (state.point, state.totals) = (Point { offset: first_base, totals }, totals);
+    }
     if shared.dir.last_stop != LastStop::Clean {
         let after = state.point.offset.saturating_add(1);
         forget_from(shared, &mut batch, Kind::Segment, log, state.totals.active.base)?;
@@ -143,6 +153,7 @@ fn replay(shared: &Shared, log: LogId, state: &mut State) -> Result<Option<Offse
     let mut entries = Entries::new(&shared.db, log, from, Offset::MAX, from);
     let mut checks = Checks::new(shared, log);
     let mut cut = None;
+    let mut next = from;
     while let Some((summary, stored)) = entries.next()? {
         // Below the log start bytes may be gone already; nobody asks for them.
         if summary.last_offset >= state.start.log_start
@@ -156,9 +167,19 @@ fn replay(shared: &Shared, log: LogId, state: &mut State) -> Result<Option<Offse
                 return Err(StorageError::Io(error.to_string()));
             }
             let offset = summary.base_offset;
-            tracing::warn!(%log, offset, end = state.end, file = base, "cut: {wrong}");
-            cut = Some(offset);
+            if offset < synced {
+                let end = summary.last_offset + 1;
+                tracing::error!(%log, from = offset, to = end, file = base, "damaged: {wrong}");
+                note_damaged(&mut state.damaged, offset..end);
+            } else {
+                tracing::warn!(%log, offset, end = state.end, file = base, "cut: {wrong}");
+                cut = Some(offset);
+            }
         }
+        if shared.dir.repaired && summary.base_offset > next {
+            tracing::warn!(%log, from = next, to = summary.base_offset, "nothing is there");
+        }
+        next = summary.last_offset + 1;
         let put = &mut |key: &[u8], value: &[u8]| batch.put(Family::State, key, value);
         state.totals.add(log, &summary, &state.options, put);
         state.end = state.end.max(summary.last_offset + 1);
@@ -172,6 +193,15 @@ fn replay(shared: &Shared, log: LogId, state: &mut State) -> Result<Option<Offse
         count_rest(&mut entries, state)?;
     }
     Ok(cut)
+}
+
+fn note_damaged(damaged: &mut Vec<Range<Offset>>, range: Range<Offset>) {
+    match damaged.last_mut() {
+        Some(last) if (last.start..=last.end).contains(&range.start) => {
+            last.end = last.end.max(range.end);
+        }
+        _ => damaged.push(range),
+    }
 }
 
 /// Counts what is about to be cut, so that cutting can subtract it again.

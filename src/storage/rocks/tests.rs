@@ -191,8 +191,7 @@ fn a_flipped_byte_in_the_wal_stops_the_node_unless_the_loss_is_accepted() {
         let error = Rocks::open(options(left.path())).err().unwrap();
         assert!(matches!(&error, OpenError::Damaged { .. }), "{error}");
     }
-    let accepting = RocksOptions { accept_data_loss: true, ..options(left.path()) };
-    let again = Rocks::open(accepting).unwrap();
+    let again = Rocks::open(accepting(left.path())).unwrap();
     assert_eq!(open(&again, log).log_end, 10);
     assert_eq!(read(&again, log, 0, 10), concat(&made));
     drop(again);
@@ -213,8 +212,7 @@ fn damage_in_an_older_wal_stops_the_node_unless_the_loss_is_accepted() {
     flip(&wal, 30);
     let error = Rocks::open(options(left.path())).err().unwrap();
     assert!(matches!(&error, OpenError::Damaged { .. }), "{error}");
-    let accepting = RocksOptions { accept_data_loss: true, ..options(left.path()) };
-    let again = Rocks::open(accepting).unwrap();
+    let again = Rocks::open(accepting(left.path())).unwrap();
     assert_eq!(again.logs().unwrap(), [log]);
     let end = open(&again, log).log_end;
     assert!(end <= 20);
@@ -248,18 +246,103 @@ fn a_flipped_byte_in_an_sst_costs_its_block_only() {
     assert_eq!(read(&again, other, 0, 10), concat(&others));
 }
 
-#[test]
-fn a_flipped_byte_in_the_manifest_stops_the_node() {
-    let mut bench = OnDisk::new();
-    filled(bench.rocks(), &[100]);
-    bench.restart();
-    let left = power_cut(&bench);
-    let manifest = files(&left.path().join("db"), |name| name.starts_with("MANIFEST")).pop();
-    let manifest = manifest.unwrap();
+fn manifest(dir: &Path) -> PathBuf {
+    files(&dir.join("db"), |name| name.starts_with("MANIFEST")).pop().unwrap()
+}
+
+/// A power cut, and a database that does not open any more.
+fn without_manifest(bench: &OnDisk) -> TempDir {
+    let left = power_cut(bench);
+    let manifest = manifest(left.path());
     flip(&manifest, fs::metadata(&manifest).unwrap().len() / 2);
     let error = Rocks::open(options(left.path())).err().unwrap();
     assert!(matches!(&error, OpenError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("is damaged"), "{error}");
+    left
+}
+
+fn accepting(dir: &Path) -> RocksOptions {
+    RocksOptions { accept_data_loss: true, ..options(dir) }
+}
+
+#[test]
+fn without_its_manifest_a_database_is_repaired_when_the_loss_is_accepted() {
+    let mut bench = OnDisk::new();
+    let (log, _, mut made) = filled(bench.rocks(), &[100, 9_000, 9_000, 100]);
+    bench.restart();
+    let mut opened = open(bench.rocks(), log);
+    made.push(batch(40, 10, 1, 100));
+    bench.rocks().append(log, made[4].clone());
+    bench.rocks().sync(log);
+    reach(&mut opened.positions, |now| now.durable == 50);
+    let left = without_manifest(&bench);
+    // Far below the recovery point, where nobody would look.
+    flip(&segments(left.path(), log)[0], 9_061 + 5_000);
+    let check = |again: &Rocks| {
+        let opened = open(again, log);
+        assert_eq!((opened.log_end, opened.damaged), (50, vec![20..30; 1]));
+        assert_eq!(read(again, log, 0, 20), concat(&made[..2]));
+        assert_eq!(again.batch(log, 20).unwrap_err(), StorageError::Damaged { log, offset: 20 });
+        assert_eq!(read(again, log, 30, 50), concat(&made[3..]));
+    };
+    let again = Rocks::open(accepting(left.path())).unwrap();
+    assert!(left.path().join("db.damaged").exists());
+    check(&again);
+    // Until all logs have been checked the next start begins anew.
+    drop(again);
+    let again = Rocks::open(options(left.path())).unwrap();
+    assert!(again.shared.dir.repaired);
+    check(&again);
+    again.recovered().unwrap();
+    again.append(log, batch(50, 10, 1, 100));
+    again.close().unwrap();
+    drop(again);
+    let again = Rocks::open(options(left.path())).unwrap();
+    assert!(!again.shared.dir.repaired);
+    assert_eq!(open(&again, log).log_end, 60);
+}
+
+#[test]
+fn a_repair_that_would_lose_more_is_refused_and_changes_nothing() {
+    let mut bench = OnDisk::new();
+    let (log, _, made) = filled(bench.rocks(), &[100]);
+    let young = without_manifest(&bench);
+    bench.restart();
+    let torn = without_manifest(&bench);
+    let table = files(&torn.path().join("db"), |name| name.ends_with(".sst")).swap_remove(0);
+    let whole = fs::read(&table).unwrap();
+    fs::write(&table, &whole[..whole.len() / 2]).unwrap();
+    let cases = [
+        (&young, "it cannot be repaired: family log has no table that names it"),
+        (&torn, "it cannot be repaired: 1 of its tables are not readable"),
+    ];
+    for (left, why) in cases {
+        for _ in 0..2 {
+            let error = Rocks::open(accepting(left.path())).err().unwrap();
+            assert!(matches!(&error, OpenError::Damaged { .. }), "{error}");
+            assert!(error.to_string().ends_with(why), "{error}");
+            assert!(!left.path().join("db.damaged").exists());
+        }
+    }
+    fs::write(&table, whole).unwrap();
+    let again = Rocks::open(accepting(torn.path())).unwrap();
+    assert_eq!(open(&again, log).log_end, 10);
+    assert_eq!(read(&again, log, 0, 10), concat(&made));
+}
+
+/// RocksDB begins a new database where CURRENT is missing, and deletes the tables of the old one.
+#[test]
+fn a_missing_current_is_damage_and_not_an_empty_directory() {
+    let mut bench = OnDisk::new();
+    let (log, _, made) = filled(bench.rocks(), &[100]);
+    bench.restart();
+    let left = power_cut(&bench);
+    fs::remove_file(left.path().join("db/CURRENT")).unwrap();
+    let error = Rocks::open(options(left.path())).err().unwrap();
+    assert!(matches!(&error, OpenError::Damaged { .. }), "{error}");
+    let again = Rocks::open(accepting(left.path())).unwrap();
+    assert_eq!(open(&again, log).log_end, 10);
+    assert_eq!(read(&again, log, 0, 10), concat(&made));
 }
 
 #[test]
