@@ -19,7 +19,7 @@ const MEMTABLE_BYTES: usize = 32 << 20;
 /// for 32 MiB.
 const WAL_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of memtables that a clean stop still flushes: a stop is quick, and so is the next start.
-const STOP_FLUSH_BYTES_MAX: u64 = 16 << 20;
+const STOP_FLUSH_BYTES_MAX: u64 = 8 << 20;
 
 /// A key above all others that every family has.
 const ANCHOR: [u8; 16] = [0xff; 16];
