@@ -56,6 +56,9 @@ use writer::Command;
 /// Bytes of a slab for recent batches: every log that is written to holds one.
 const TAIL_SLAB_BYTES: usize = 64 << 10;
 
+/// What a refusal advises.
+const ACCEPT: &str = "--accept-data-loss goes on with what can be saved";
+
 /// How to open a data directory.
 #[derive(Debug, Clone)]
 pub struct RocksOptions {
@@ -160,14 +163,17 @@ impl Rocks {
     fn open_with(options: RocksOptions, io: Arc<Io>) -> Result<Rocks, OpenError> {
         let (mut dir, identity) = Directory::open(&options.dir, options.node_id)?;
         let damaged = |what: String| OpenError::Damaged { dir: options.dir.clone(), what };
-        let db = Db::open(&options.dir, io.clone(), options.accept_data_loss)
-            .map_err(|error| damaged(error.to_string()))?;
+        let refused = |what: String| damaged(format!("{what}; {ACCEPT}"));
+        let db = match Db::open(&options.dir, io.clone(), options.accept_data_loss) {
+            Err(error) if options.accept_data_loss => return Err(damaged(error.to_string())),
+            opened => opened.map_err(|error| refused(error.to_string()))?,
+        };
         dir.look_for_repair();
         let (found, synced) = (db.sequence(), dir.synced().unwrap_or(0));
         if found < synced {
             let what = format!("RocksDB ends at change {found}, but {synced} was synced");
             if !options.accept_data_loss {
-                return Err(damaged(what));
+                return Err(refused(what));
             }
             tracing::error!(dir = %options.dir.display(), "going on without synced data: {what}");
         }

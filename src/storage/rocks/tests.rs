@@ -258,6 +258,7 @@ fn without_manifest(bench: &OnDisk) -> TempDir {
     let error = Rocks::open(options(left.path())).err().unwrap();
     assert!(matches!(&error, OpenError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("is damaged"), "{error}");
+    assert!(error.to_string().ends_with(super::ACCEPT), "{error}");
     left
 }
 
