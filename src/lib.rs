@@ -14,6 +14,7 @@
 //! - [`session`]: what is remembered between two requests of one client.
 //! - [`net`]: listeners and connections.
 //! - [`broker`]: puts it together; the only module that names all others.
+//! - `faults` (a cargo feature): a store whose disk and code fail on demand, for programs that crash brokers.
 //!
 //! # Invariants of absence
 //!
@@ -25,6 +26,8 @@ pub mod broker;
 pub mod cluster;
 pub mod config;
 pub mod controller;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 pub mod group;
 pub mod handlers;
 pub mod ids;

@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("machine", &[]),
     ("wire", &[]),
     ("storage", &[]),
+    ("faults", &["wire", "storage"]),
     ("cluster", &["wire", "machine", "storage", "config"]),
     ("partition", &["wire", "machine", "storage", "cluster", "config"]),
     ("group", &["wire", "machine", "cluster", "config"]),

@@ -69,15 +69,23 @@ impl Broker {
     /// Starts a broker that can serve everything when this returns.
     pub async fn start(config: Config) -> Result<Broker, StartError> {
         let store = open_store(&config).await?;
-        Broker::start_on(config, store).await
+        Broker::start_with(config, store).await
     }
 
-    /// Starts a broker on a store that is already open.
-    pub(crate) async fn start_on(
+    /// Starts a broker on a store that other brokers of this process were started on before; whatever they still do there is
+    /// refused from now on. `log.dirs` has no effect.
+    #[cfg(any(test, feature = "faults"))]
+    pub async fn start_on(
         config: Config,
-        store: Arc<dyn LogStore>,
+        store: &crate::faults::Store,
     ) -> Result<Broker, StartError> {
+        Broker::start_with(config, store.lease()).await
+    }
+
+    async fn start_with(config: Config, store: Arc<dyn LogStore>) -> Result<Broker, StartError> {
         let clock = Clock::start();
+        #[cfg(any(test, feature = "faults"))]
+        let clock = clock.with_offset(config.wall_clock_offset_ms.clone());
         let bound = config.listeners.iter().map(net::bind).collect::<Result<Vec<_>, _>>()?;
         let endpoints: Vec<(String, u16)> = bound
             .iter()

@@ -76,6 +76,10 @@ pub struct Config {
     pub producer_id_expiration_ms: i32,
     pub producer_id_expiration_check_interval_ms: i32,
 
+    /// Added to the machine's wall clock, in milliseconds; may change at any time. Timers do not see it.
+    #[cfg(any(test, feature = "faults"))]
+    pub wall_clock_offset_ms: std::sync::Arc<std::sync::atomic::AtomicI64>,
+
     /// One line for each setting that was given and has no effect; logged once at start.
     pub warnings: Vec<String>,
     values: Values,
@@ -166,6 +170,8 @@ impl Config {
             producer_id_expiration_ms: values.int("producer.id.expiration.ms"),
             producer_id_expiration_check_interval_ms: values
                 .int("producer.id.expiration.check.interval.ms"),
+            #[cfg(any(test, feature = "faults"))]
+            wall_clock_offset_ms: Default::default(),
             warnings: warnings(&values),
             values,
         })

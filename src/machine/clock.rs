@@ -3,6 +3,11 @@
 //! It stands on tokio's time, so that a test with paused time jumps from deadline to deadline.
 
 use super::{Mono, Now};
+#[cfg(any(test, feature = "faults"))]
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
@@ -10,17 +15,39 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
+    /// Added to the wall clock, in milliseconds.
+    #[cfg(any(test, feature = "faults"))]
+    offset: Option<&'static AtomicI64>,
 }
 
 impl Clock {
     /// A clock whose `Mono` is 0 now.
     #[expect(clippy::disallowed_methods, reason = "the one monotonic clock")]
     pub fn start() -> Clock {
-        Clock { start: Instant::now() }
+        Clock {
+            start: Instant::now(),
+            #[cfg(any(test, feature = "faults"))]
+            offset: None,
+        }
+    }
+
+    /// The same clock with a wall that jumps. A clock is copied freely and has no end, so `offset` gets none either: a few
+    /// bytes for each broker that is ever started.
+    #[cfg(any(test, feature = "faults"))]
+    pub fn with_offset(self, offset: Arc<AtomicI64>) -> Clock {
+        Clock { offset: Some(Box::leak(Box::new(offset))), ..self }
     }
 
     pub fn now(&self) -> Now {
-        Now { mono: Mono(self.start.elapsed().as_millis() as u64), wall_ms: wall_ms() }
+        Now { mono: Mono(self.start.elapsed().as_millis() as u64), wall_ms: self.wall_ms() }
+    }
+
+    fn wall_ms(&self) -> i64 {
+        #[cfg(any(test, feature = "faults"))]
+        if let Some(offset) = self.offset {
+            return wall_ms().saturating_add(offset.load(Ordering::Relaxed)).max(0);
+        }
+        wall_ms()
     }
 
     /// Returns at `moment` or later; never, when there is none.

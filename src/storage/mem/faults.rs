@@ -9,10 +9,14 @@ use super::{Mem, SLAB_BYTES, Spaces, put};
 use crate::ids::{LogId, Offset};
 use crate::limits::INLINE_BATCH_BYTES_MAX;
 use crate::storage::slab::Pool;
-use crate::storage::{LogOptions, Put, StorageError};
+use crate::storage::{LogOptions, NewBatch, Put, StorageError};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::{ops::Range, sync::Arc};
+
+/// Unsynced changes after which the system syncs them by itself, as it does when its memory fills up.
+const UNSYNCED_CHANGES_MAX: usize = 100_000;
 
 /// One entry of the write-ahead log.
 #[derive(Debug)]
@@ -45,9 +49,13 @@ impl Disk {
         self.failed.clone().or(self.full.then_some(StorageError::OutOfSpace))
     }
 
+    fn stop_writing(&mut self) {
+        self.failed = Some(StorageError::Io("injected: write".into()));
+    }
+
     fn may_write(&mut self) -> Result<(), StorageError> {
         if std::mem::take(&mut self.fail_write) {
-            self.failed = Some(StorageError::Io("injected: write".into()));
+            self.stop_writing();
         }
         self.failure().map_or(Ok(()), Err)
     }
@@ -94,15 +102,15 @@ impl Disk {
         }
         if self.modelled {
             self.note_loose(log, change);
+            self.write(Entry::Log(log, unshared(change)), sync);
         }
-        self.write(Entry::Log(log, change.clone()), sync);
         Ok(())
     }
 
     fn write(&mut self, entry: Entry, sync: bool) {
         if self.modelled {
             self.unsynced.push(entry);
-            if sync {
+            if sync || self.unsynced.len() >= UNSYNCED_CHANGES_MAX {
                 self.sync_changes();
             }
         }
@@ -158,6 +166,17 @@ impl Disk {
     }
 }
 
+/// The change without a hold on the frame its bytes came in.
+fn unshared(change: &Change) -> Change {
+    match change {
+        Change::Append(batch) => {
+            let body = Bytes::copy_from_slice(&batch.body);
+            Change::Append(NewBatch { body, ..batch.clone() })
+        }
+        change => change.clone(),
+    }
+}
+
 impl Mem {
     /// A store that can crash and fail. Everything not yet synced is kept twice.
     pub fn with_faults() -> Mem {
@@ -210,6 +229,32 @@ impl Mem {
     /// Fails the next sync; writing stops until a crash or restart.
     pub fn fail_next_sync(&self) {
         self.disk.lock().fail_sync = true;
+    }
+
+    /// Fails every write from now on; as a failed one does.
+    pub fn fail_writes(&self) {
+        self.disk.lock().stop_writing();
+        self.publish_failure();
+    }
+
+    /// No write and no sync fails that has not failed yet.
+    pub fn forget_failures(&self) {
+        let mut disk = self.disk.lock();
+        (disk.fail_write, disk.fail_sync) = (false, false);
+    }
+
+    /// A bug: says that everything written is durable.
+    pub fn pretend_synced(&self, log: LogId) {
+        if let Ok(log) = self.log(log) {
+            log.lock().synced();
+        }
+    }
+
+    /// A bug: counts a refusal that there was none of, so that the log end is asked for again.
+    pub fn refuse(&self, log: LogId) {
+        if let Ok(log) = self.log(log) {
+            log.lock().refuse();
+        }
     }
 
     /// Takes away the free space, or gives it back.

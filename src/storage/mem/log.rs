@@ -107,12 +107,18 @@ impl Log {
         self.positions.send_modify(|positions| positions.refused += 1);
     }
 
-    /// Writing has stopped.
+    /// Writing has stopped. The first reason counts, but what lasts replaces a lack of space.
     pub fn fail(&mut self, error: StorageError) {
         self.positions.send_if_modified(|positions| {
-            let first = positions.failed.is_none();
-            positions.failed.get_or_insert(error);
-            first
+            let news = match &positions.failed {
+                None => true,
+                Some(StorageError::OutOfSpace) => error != StorageError::OutOfSpace,
+                Some(_) => false,
+            };
+            if news {
+                positions.failed = Some(error);
+            }
+            news
         });
     }
 

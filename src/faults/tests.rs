@@ -1,0 +1,1 @@
+//! What faults and planted bugs do.
