@@ -51,17 +51,14 @@ impl Lease {
     }
 
     fn submit(&self, mut op: Op) {
-        let delay = self.inner.controls.delay();
         let mut queue = self.inner.queue.lock();
-        if delay.is_zero() && queue.is_empty() {
+        if self.inner.controls.delay().is_zero() && queue.is_empty() {
             return self.inner.carry_out(op);
         }
-        if let Op::Append(log, batch) = &mut op
-            && let Some(before) = queue.last_append(*log)
-        {
-            self.inner.swap(before, batch);
+        if let Op::Append(log, batch) = &mut op {
+            self.inner.swap(&mut queue, *log, batch);
         }
-        queue.push(op, now(), delay);
+        queue.push(op, now());
         if !std::mem::replace(&mut queue.draining, true) {
             self.runtime.spawn(drain(self.inner.clone()));
         }
@@ -84,18 +81,15 @@ fn now() -> Instant {
 
 /// Carries out what waits when its time comes; ends when nothing does.
 async fn drain(inner: Arc<Inner>) {
+    let mut slow = inner.controls.slow.subscribe();
     loop {
-        let due = {
-            let mut queue = inner.queue.lock();
-            let now = now();
-            while let Some(op) = queue.pop_due(now) {
-                inner.carry_out(op);
-            }
-            queue.draining = !queue.is_empty();
-            queue.next_due()
-        };
+        slow.mark_unchanged();
+        let due = inner.carry_out_due();
         match due {
-            Some(due) => sleep_until(due).await,
+            Some(due) => tokio::select! {
+                () = sleep_until(due) => {}
+                _ = slow.changed() => {}
+            },
             None => return,
         }
     }
@@ -103,12 +97,23 @@ async fn drain(inner: Arc<Inner>) {
 
 impl Controls {
     fn delay(&self) -> Duration {
-        let slow = *self.slow.lock();
+        let slow = *self.slow.borrow();
         if self.plants.has(Plant::SwapBatches) { slow.max(SWAP_WINDOW) } else { slow }
     }
 }
 
 impl Inner {
+    /// Says when the next change is due.
+    fn carry_out_due(&self) -> Option<Instant> {
+        let mut queue = self.queue.lock();
+        let (now, delay) = (now(), self.controls.delay());
+        while let Some(op) = queue.pop_due(now, delay) {
+            self.carry_out(op);
+        }
+        queue.draining = !queue.is_empty();
+        queue.next_due(delay)
+    }
+
     fn carry_out(&self, op: Op) {
         match op {
             Op::Append(log, batch) => self.append(log, batch),
@@ -155,15 +160,17 @@ impl Inner {
         }
     }
 
-    /// Each gets the other's records.
-    fn swap(&self, before: &mut NewBatch, batch: &mut NewBatch) {
+    /// The batch changes places with the one before, while that waits.
+    fn swap(&self, queue: &mut Queue, log: LogId, batch: &mut NewBatch) {
         let plants = &self.controls.plants;
-        let theirs = batches::is_of_coordinator(before) || batches::is_of_coordinator(batch);
-        if !plants.has(Plant::SwapBatches) || theirs || !plants.wants(Plant::SwapBatches) {
-            return;
+        if plants.has(Plant::SwapBatches)
+            && !batches::is_of_coordinator(batch)
+            && let Some(before) = queue.last_append(log)
+            && plants.wants(Plant::SwapBatches)
+        {
+            plants.count(Plant::SwapBatches);
+            (*before, *batch) = batches::swapped(before, batch);
         }
-        plants.count(Plant::SwapBatches);
-        (*before, *batch) = batches::swapped(before, batch);
     }
 
     /// Whether a plant acts that is about a log as a whole.
@@ -326,7 +333,8 @@ impl LogStore for Lease {
 
     fn close(&self) -> Result<(), StorageError> {
         let mut queue = self.inner.queue.lock();
-        while let Some(op) = queue.pop() {
+        let now = now();
+        while let Some(op) = queue.pop_due(now, Duration::ZERO) {
             self.inner.carry_out(op);
         }
         self.inner.mem.close()

@@ -40,6 +40,9 @@ use plant::Plants;
 use random::Random;
 use restart::Forgotten;
 use std::{sync::Arc, time::Duration};
+use tokio::sync::watch;
+
+const SLOW_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// A disk in memory, and the faults of it. Clones are the same disk.
 #[derive(Clone)]
@@ -59,9 +62,8 @@ struct Disk {
 }
 
 /// What every lease of a store looks at while it works.
-#[derive(Default)]
 pub(crate) struct Controls {
-    slow: Mutex<Duration>,
+    slow: watch::Sender<Duration>,
     plants: Plants,
 }
 
@@ -76,7 +78,8 @@ impl Store {
     pub fn new() -> Store {
         let mem = Arc::new(Mem::with_faults());
         let disk = Disk { mem, leased: false, full: false, forgotten: Forgotten::default() };
-        Store(Arc::new(Shared { disk: Mutex::new(disk), controls: Arc::default() }))
+        let controls = Controls { slow: watch::Sender::default(), plants: Plants::default() };
+        Store(Arc::new(Shared { disk: Mutex::new(disk), controls: Arc::new(controls) }))
     }
 
     /// The process dies: everything written is kept, synced or not, and nothing is written any more until the next
@@ -92,10 +95,10 @@ impl Store {
         self.restart(&mut |n| random.below(n as u64 + 1) as usize);
     }
 
-    /// Every change takes so much longer until it is written, and a sync as long again until it is durable. Changes wait
-    /// in a queue, callers do not. Zero: at once.
+    /// Every change takes so much longer until it is written, and a sync as long again until it is durable, those on their
+    /// way included. Changes wait in a queue, callers do not. Zero: at once. At most a day.
     pub fn slow(&self, by: Duration) {
-        *self.0.controls.slow.lock() = by;
+        self.0.controls.slow.send_replace(by.min(SLOW_MAX));
     }
 
     /// The next write fails; as with a disk, that stops all writing until the broker is started anew. Reads go on.

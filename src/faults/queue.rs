@@ -19,11 +19,9 @@ pub enum Op {
 
 #[derive(Default)]
 pub struct Queue {
+    /// With the moment they were asked for.
     writes: VecDeque<(Instant, Op)>,
     syncs: VecDeque<(Instant, Op)>,
-    /// When the last write, and the last sync, is done.
-    last_write: Option<Instant>,
-    last_sync: Option<Instant>,
     /// Somebody is at work on it.
     pub draining: bool,
 }
@@ -33,44 +31,27 @@ impl Queue {
         self.writes.is_empty() && self.syncs.is_empty()
     }
 
-    /// Queues what takes `delay` longer than it should.
-    pub fn push(&mut self, op: Op, now: Instant, delay: Duration) {
-        match op {
-            Op::Sync(_) => {
-                let due = self.last_write.map_or(now, |at| at.max(now)) + delay;
-                let due = self.last_sync.map_or(due, |at| at.max(due));
-                self.last_sync = Some(due);
-                self.syncs.push_back((due, op));
-            }
-            _ => {
-                let due = self.last_write.map_or(now + delay, |at| at.max(now + delay));
-                self.last_write = Some(due);
-                self.writes.push_back((due, op));
-            }
-        }
+    pub fn push(&mut self, op: Op, now: Instant) {
+        let queue = if matches!(op, Op::Sync(_)) { &mut self.syncs } else { &mut self.writes };
+        queue.push_back((now, op));
     }
 
-    /// When the next one is done.
-    pub fn next_due(&self) -> Option<Instant> {
-        let due = |queue: &VecDeque<(Instant, Op)>| queue.front().map(|(due, _)| *due);
-        [due(&self.writes), due(&self.syncs)].into_iter().flatten().min()
+    /// When the next one is done, if a write takes `delay` and a sync as long again.
+    pub fn next_due(&self, delay: Duration) -> Option<Instant> {
+        let (write, sync) = self.due(delay);
+        [write, sync].into_iter().flatten().min()
     }
 
     /// The next one that is done by now; at the same moment writes come first.
-    pub fn pop_due(&mut self, now: Instant) -> Option<Op> {
-        if self.next_due()? > now { None } else { self.pop() }
-    }
-
-    /// The next one, done or not.
-    pub fn pop(&mut self) -> Option<Op> {
-        let write = self.writes.front().map(|(due, _)| *due);
-        let sync = self.syncs.front().map(|(due, _)| *due);
-        let first = match (write, sync) {
-            (Some(write), Some(sync)) if sync < write => &mut self.syncs,
-            (Some(_), _) => &mut self.writes,
-            (None, _) => &mut self.syncs,
-        };
-        first.pop_front().map(|(_, op)| op)
+    pub fn pop_due(&mut self, now: Instant, delay: Duration) -> Option<Op> {
+        match self.due(delay) {
+            (Some(write), sync) if write <= now && sync.is_none_or(|sync| write <= sync) => {
+                self.writes.pop_front()
+            }
+            (_, Some(sync)) if sync <= now => self.syncs.pop_front(),
+            _ => None,
+        }
+        .map(|(_, op)| op)
     }
 
     /// The last append to a log, while it waits.
@@ -79,5 +60,11 @@ impl Queue {
             Op::Append(of, batch) if *of == log => Some(batch),
             _ => None,
         })
+    }
+
+    fn due(&self, delay: Duration) -> (Option<Instant>, Option<Instant>) {
+        let write = self.writes.front().map(|(asked, _)| *asked + delay);
+        let sync = self.syncs.front().map(|(asked, _)| *asked + delay * 2);
+        (write, sync)
     }
 }

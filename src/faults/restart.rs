@@ -48,8 +48,8 @@ pub fn act(mem: &Mem, plants: &Plants) -> Forgotten {
         }
         act(Plant::CutAtRestart, cut);
         act(Plant::ReorderAtRestart, reorder);
-        if let Some(last) = newest(mem, log).last()
-            && plants.wants(Plant::LoseDedupe)
+        if plants.wants(Plant::LoseDedupe)
+            && let Some(last) = summaries(mem, log).last()
         {
             forgotten.0.insert(log, last.last_offset + 1);
             plants.count(Plant::LoseDedupe);
@@ -59,7 +59,7 @@ pub fn act(mem: &Mem, plants: &Plants) -> Forgotten {
 }
 
 /// What the log holds, in order.
-fn newest(mem: &Mem, log: LogId) -> Vec<Summary> {
+fn summaries(mem: &Mem, log: LogId) -> Vec<Summary> {
     mem.summaries(log, 0, Offset::MAX, usize::MAX).unwrap_or_default()
 }
 
@@ -68,19 +68,19 @@ fn stored(mem: &Mem, log: LogId, summary: &Summary) -> Option<NewBatch> {
 }
 
 fn cut(mem: &Mem, log: LogId) -> Option<()> {
-    let last = newest(mem, log).pop()?;
+    let last = summaries(mem, log).pop()?;
     rewrite(mem, log, last.base_offset, Vec::new())
 }
 
 fn reorder(mem: &Mem, log: LogId) -> Option<()> {
-    let all = newest(mem, log);
+    let all = summaries(mem, log);
     let [.., a, b] = &all[..] else { return None };
     let (first, second) = batches::swapped(&stored(mem, log, a)?, &stored(mem, log, b)?);
     rewrite(mem, log, a.base_offset, vec![first, second])
 }
 
 fn forget_commit(mem: &Mem, log: LogId) -> Option<()> {
-    let all = newest(mem, log);
+    let all = summaries(mem, log);
     let commit = |batch: &Summary| {
         mem.batch(log, batch.base_offset).is_ok_and(|bytes| batches::is_commit(&bytes))
     };

@@ -66,3 +66,24 @@ fn wall_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_that_jumps_moves_no_timer() {
+        let offset = Arc::new(AtomicI64::new(0));
+        let clock = Clock::start().with_offset(offset.clone());
+        let before = clock.now();
+        for jump in [86_400_000, -86_400_000, i64::MIN, i64::MAX] {
+            offset.store(jump, Ordering::Relaxed);
+            let now = clock.now();
+            assert_eq!(now.mono, before.mono);
+            let expected = before.wall_ms.saturating_add(jump).max(0);
+            assert!(now.wall_ms - expected < 60_000 && now.wall_ms >= expected, "{jump}");
+        }
+        clock.sleep_until(Some(Mono(5))).await;
+        assert_eq!(clock.now().mono, Mono(5));
+    }
+}

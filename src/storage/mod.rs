@@ -8,7 +8,7 @@
 #[cfg_attr(not(feature = "rocksdb"), allow(dead_code, reason = "only rocks has batches in files"))]
 mod chain;
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 pub mod mem;
 #[cfg(feature = "rocksdb")]
 pub mod rocks;

@@ -10,6 +10,8 @@ macro_rules! over_all {
         mod mem { $(#[test] fn $case() { super::$case(&mut super::InMemory::new()); })* }
         #[cfg(feature = "rocksdb")]
         mod rocks { $(#[test] fn $case() { super::$case(&mut super::on_disk::OnDisk::new()); })* }
+        /// For stores that are not storage's own.
+        pub const ALL: &[fn(&mut dyn Bench)] = &[$($case),*];
     };
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `cases` are the single rules; `model` compares a store with a plain vector under random changes, restarts and crashes.
 
-mod cases;
+pub mod cases;
 mod model;
 #[cfg(feature = "rocksdb")]
 pub mod on_disk;

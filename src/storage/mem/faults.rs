@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::{ops::Range, sync::Arc};
 
 /// Unsynced changes after which the system syncs them by itself, as it does when its memory fills up.
-const UNSYNCED_CHANGES_MAX: usize = 100_000;
+const UNSYNCED_CHANGES_MAX: usize = 10_000;
 
 /// One entry of the write-ahead log.
 #[derive(Debug)]

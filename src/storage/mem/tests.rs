@@ -94,3 +94,22 @@ fn damaged_offsets_are_not_served_and_others_are() {
     assert_eq!(mem.read(log, all(30, 15)).unwrap_err(), damaged);
     assert_eq!(mem.read(log, all(30, 20)).unwrap().next_offset, 30);
 }
+
+#[test]
+fn the_system_syncs_by_itself_what_nobody_does() {
+    let (mem, log, _) = with_one_batch();
+    for n in 1..10_100 {
+        mem.append(log, batch(10 * n, 10, 1, 0));
+    }
+    // With the creation of the log, which was synced, the first 10,000 appends.
+    assert_eq!(open(&mem.crash(&mut |_| 0), log).log_end, 100_000);
+}
+
+#[test]
+fn a_store_that_crashed_without_space_is_closed() {
+    let (mem, log, opened) = with_one_batch();
+    mem.set_full(true);
+    mem.crash(&mut |n| n);
+    assert_eq!(opened.positions.borrow().failed, Some(StorageError::Closed));
+    assert_eq!(finish(mem.set_log_start(log, 5)), Err(StorageError::Closed));
+}
