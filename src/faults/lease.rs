@@ -21,16 +21,14 @@ use std::{collections::HashMap, ops::Range, sync::Arc, time::Duration};
 use tokio::{
     runtime::Handle,
     sync::oneshot,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
-/// How long batches wait for a neighbour to change places with.
-const SWAP_WINDOW: Duration = Duration::from_millis(20);
+/// How long batches wait for a neighbour to change places with, and the broker for a log whose end is being changed.
+const MOMENT: Duration = Duration::from_millis(20);
 
 pub struct Lease {
     inner: Arc<Inner>,
-    /// Where slow changes wait. What still waits when it ends was never written.
-    runtime: Handle,
 }
 
 struct Inner {
@@ -41,13 +39,15 @@ struct Inner {
     queue: Mutex<Queue>,
     /// Where stale logs end for readers.
     stale: Mutex<HashMap<LogId, Offset>>,
+    /// Where slow changes wait. What still waits when it ends was never written.
+    runtime: Handle,
 }
 
 impl Lease {
     pub fn new(mem: Arc<Mem>, controls: Arc<Controls>, forgotten: Forgotten) -> Lease {
         let (queue, stale) = Default::default();
-        let inner = Inner { mem, controls, forgotten, queue, stale };
-        Lease { inner: Arc::new(inner), runtime: Handle::current() }
+        let inner = Inner { mem, controls, forgotten, queue, stale, runtime: Handle::current() };
+        Lease { inner: Arc::new(inner) }
     }
 
     fn submit(&self, mut op: Op) {
@@ -60,7 +60,7 @@ impl Lease {
         }
         queue.push(op, now());
         if !std::mem::replace(&mut queue.draining, true) {
-            self.runtime.spawn(drain(self.inner.clone()));
+            self.inner.runtime.spawn(drain(self.inner.clone()));
         }
     }
 
@@ -98,13 +98,13 @@ async fn drain(inner: Arc<Inner>) {
 impl Controls {
     fn delay(&self) -> Duration {
         let slow = *self.slow.borrow();
-        if self.plants.has(Plant::SwapBatches) { slow.max(SWAP_WINDOW) } else { slow }
+        if self.plants.has(Plant::SwapBatches) { slow.max(MOMENT) } else { slow }
     }
 }
 
 impl Inner {
     /// Says when the next change is due.
-    fn carry_out_due(&self) -> Option<Instant> {
+    fn carry_out_due(self: &Arc<Self>) -> Option<Instant> {
         let mut queue = self.queue.lock();
         let (now, delay) = (now(), self.controls.delay());
         while let Some(op) = queue.pop_due(now, delay) {
@@ -114,7 +114,7 @@ impl Inner {
         queue.next_due(delay)
     }
 
-    fn carry_out(&self, op: Op) {
+    fn carry_out(self: &Arc<Self>, op: Op) {
         match op {
             Op::Append(log, batch) => self.append(log, batch),
             Op::Sync(log) if self.wants(Plant::TornAck, log) => {
@@ -129,35 +129,48 @@ impl Inner {
         }
     }
 
-    fn append(&self, log: LogId, batch: NewBatch) {
+    fn append(self: &Arc<Self>, log: LogId, batch: NewBatch) {
         let plants = &self.controls.plants;
-        let acts = |plant| {
-            let acts =
-                plants.has(plant) && !batches::is_of_coordinator(&batch) && plants.wants(plant);
-            if acts {
-                plants.count(plant);
-            }
-            acts
-        };
+        let wants =
+            |plant| plants.has(plant) && !batches::is_of_coordinator(&batch) && plants.wants(plant);
         let Summary { base_offset, last_offset, .. } = batch.summary;
-        if acts(Plant::StaleRead) {
+        if wants(Plant::StaleRead) {
+            plants.count(Plant::StaleRead);
             self.stale.lock().entry(log).or_insert(base_offset);
         }
-        if acts(Plant::DropAcknowledged)
+        if wants(Plant::DropAcknowledged)
             && let Some(emptied) = batches::emptied(&batch)
         {
+            plants.count(Plant::DropAcknowledged);
             self.mem.append(log, emptied);
-        } else if acts(Plant::RepeatBatch) {
+        } else if wants(Plant::RepeatBatch) {
             let again = batches::moved(&batch, last_offset + 1);
             self.mem.append(log, batch);
-            self.mem.append(log, again);
-            self.mem.refuse(log);
-        } else if acts(Plant::WrongOffset) {
-            self.mem.append(log, batches::moved(&batch, base_offset + 1));
-            self.mem.refuse(log);
+            self.rewrite(Plant::RepeatBatch, log, last_offset + 1..last_offset + 1, again);
+        } else if base_offset > 0 && wants(Plant::WrongOffset) {
+            let further = batches::moved(&batch, base_offset + 1);
+            self.mem.append(log, batch);
+            self.rewrite(Plant::WrongOffset, log, base_offset..last_offset + 1, further);
         } else {
             self.mem.append(log, batch);
         }
+    }
+
+    /// Puts `with` in the place of what a log ends with, `range`, once that is acknowledged. The broker must take notice of
+    /// where the log ends then, as it does when there was no space for a moment.
+    fn rewrite(self: &Arc<Self>, plant: Plant, log: LogId, range: Range<Offset>, with: NewBatch) {
+        self.mem.sync(log);
+        if !self.mem.pause(log, range.end) {
+            return;
+        }
+        let inner = self.clone();
+        self.runtime.spawn(async move {
+            sleep(MOMENT).await;
+            let _in_turn = inner.queue.lock();
+            if inner.mem.rewrite(log, range, with) {
+                inner.controls.plants.count(plant);
+            }
+        });
     }
 
     /// The batch changes places with the one before, while that waits.

@@ -9,12 +9,13 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 pub enum Plant {
     /// A batch is acknowledged, and its records are gone: an empty batch stands in their place. Odds per batch.
     DropAcknowledged,
-    /// A batch is stored twice: at the offsets that were acknowledged, and again behind them. Odds per batch.
+    /// A batch is stored twice: at the offsets that were acknowledged, and again behind them. Its log refuses batches for a
+    /// moment after it. Odds per batch.
     RepeatBatch,
     /// Two neighbouring batches change places. They must be on their way at the same time, so storage is at least 20 ms slow
     /// while this is planted. Odds per pair.
     SwapBatches,
-    /// A batch is stored one offset further on than its producer is told. Odds per batch.
+    /// A batch moves one offset further on after it was acknowledged. Its log refuses batches for a moment. Odds per batch.
     WrongOffset,
     /// Reads see everything written, the records included that are not synced yet: with `flush.messages=1`, slow storage and
     /// a power cut, consumers have seen what never was. Odds per read.

@@ -91,14 +91,14 @@ impl Running {
         self.begin(batch).await.await
     }
 
-    /// Appends one record; its offset, as acknowledged. A retriable error is tried again, as clients do.
+    /// Appends one record; its offset, as acknowledged. A retriable error is tried again, as clients do (with time paused).
     async fn send(&self, value: &str) -> Offset {
         loop {
             match self.append(batch(&[value])).await {
                 Ok(appended) => return appended.base_offset,
                 Err(error) => assert_eq!(error.code, ErrorCode::KafkaStorageError),
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
@@ -365,7 +365,7 @@ async fn drop_acknowledged() {
     assert_eq!(running.restart().await.seen(0).await, "2=c");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn repeat_batch() {
     let running = planted(Plant::RepeatBatch, 1).await;
     assert_eq!(running.append(batch(&["a", "b"])).await.unwrap().base_offset, 0);
@@ -385,13 +385,29 @@ async fn swap_batches() {
     assert_eq!(running.store.acted(Plant::SwapBatches), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn wrong_offset() {
-    let running = planted(Plant::WrongOffset, 1).await;
-    assert_eq!(running.send("a").await, 0);
+    let running = start(unsynced()).await;
+    running.send("a").await;
+    running.store.plant(Plant::WrongOffset, 1, 1);
+    assert_eq!(running.send("b").await, 1);
     running.store.plant(Plant::WrongOffset, u32::MAX, 1);
+    assert_eq!(running.send("c").await, 3);
+    assert_eq!(running.seen(0).await, "0=a 2=b 3=c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_while_a_log_is_changed_is_refused_and_not_lost() {
+    let running = planted(Plant::RepeatBatch, 1).await;
+    running.store.slow(Duration::from_millis(5));
+    let first = running.begin(batch(&["a"])).await;
+    let second = running.begin(batch(&["b"])).await;
+    assert_eq!(first.await.unwrap().base_offset, 0);
+    assert_eq!(second.await.unwrap_err().code, ErrorCode::KafkaStorageError);
+    running.store.plant(Plant::RepeatBatch, u32::MAX, 1);
     assert_eq!(running.send("b").await, 2);
-    assert_eq!(running.seen(0).await, "1=a 2=b");
+    assert_eq!(running.seen(0).await, "0=a 1=a 2=b");
+    assert_eq!(running.store.acted(Plant::RepeatBatch), 1);
 }
 
 #[tokio::test(start_paused = true)]

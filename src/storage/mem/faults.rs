@@ -250,11 +250,34 @@ impl Mem {
         }
     }
 
-    /// A bug: counts a refusal that there was none of, so that the log end is asked for again.
-    pub fn refuse(&self, log: LogId) {
-        if let Ok(log) = self.log(log) {
-            log.lock().refuse();
+    /// Takes the space away from one log, if it ends at `end` and is written to; says whether it did.
+    pub fn pause(&self, log: LogId, end: Offset) -> bool {
+        let Ok(found) = self.log(log) else { return false };
+        let mut found = found.lock();
+        let pauses = found.end == end && found.writable().is_ok();
+        if pauses {
+            found.fail(StorageError::OutOfSpace);
         }
+        pauses
+    }
+
+    /// A bug: in a log that is paused and ends where `range` does, puts a batch in the place of `range`, and says whether it
+    /// did. Then the log goes on, its end to be asked for anew.
+    pub fn rewrite(&self, log: LogId, range: Range<Offset>, with: NewBatch) -> bool {
+        let Ok(found) = self.log(log) else { return false };
+        let mut found = found.lock();
+        let changes = [Change::Truncate(range.start), Change::Append(with)];
+        let rewrites = found.end == range.end && found.writable() == Err(StorageError::OutOfSpace);
+        if rewrites {
+            for change in changes {
+                if self.disk.lock().change(log, &change, true).is_ok() {
+                    found.apply(&change);
+                }
+            }
+            found.refuse();
+        }
+        found.resume();
+        rewrites
     }
 
     /// Takes away the free space, or gives it back.
