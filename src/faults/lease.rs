@@ -107,7 +107,7 @@ impl Inner {
     fn carry_out_due(self: &Arc<Self>) -> Option<Instant> {
         let mut queue = self.queue.lock();
         let (now, delay) = (now(), self.controls.delay());
-        while let Some(op) = queue.pop_due(now, delay) {
+        while let Some(op) = queue.pop_due(now, delay, &self.mem) {
             self.carry_out(op);
         }
         queue.draining = !queue.is_empty();
@@ -117,11 +117,12 @@ impl Inner {
     fn carry_out(self: &Arc<Self>, op: Op) {
         match op {
             Op::Append(log, batch) => self.append(log, batch),
-            Op::Sync(log) if self.wants(Plant::TornAck, log) => {
+            Op::Sync(log) | Op::Synced(log, _) if self.wants(Plant::TornAck, log) => {
                 self.controls.plants.count(Plant::TornAck);
                 self.mem.pretend_synced(log);
             }
             Op::Sync(log) => self.mem.sync(log),
+            Op::Synced(log, begun) => self.mem.sync_to(log, begun),
             Op::Other(change, done) => {
                 let result = change(&self.mem).try_recv();
                 let _ = done.send(result.unwrap_or(Err(StorageError::Closed)));
@@ -347,7 +348,7 @@ impl LogStore for Lease {
     fn close(&self) -> Result<(), StorageError> {
         let mut queue = self.inner.queue.lock();
         let now = now();
-        while let Some(op) = queue.pop_due(now, Duration::ZERO) {
+        while let Some(op) = queue.pop_due(now, Duration::ZERO, &self.inner.mem) {
             self.inner.carry_out(op);
         }
         self.inner.mem.close()

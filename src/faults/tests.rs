@@ -206,6 +206,23 @@ async fn a_slow_disk_delays_what_is_acknowledged_by_its_writes_and_syncs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_slow_sync_covers_what_was_written_when_it_began() {
+    let running = start(synced()).await;
+    running.store.slow(HOUR);
+    let begun = Instant::now();
+    let first = running.begin(batch(&["a"])).await;
+    tokio::time::sleep(HOUR / 2).await;
+    let second = running.begin(batch(&["b"])).await;
+    first.await.unwrap();
+    // Both are written.
+    assert_eq!((begun.elapsed(), running.handle.view().high_watermark), (2 * HOUR, 1));
+    running.store.restart(&mut |_| 0);
+    second.await.unwrap_err();
+    running.store.heal();
+    assert_eq!(running.restart().await.seen(0).await, "0=a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn healing_a_slow_disk_hurries_what_is_on_its_way() {
     let running = start(synced()).await;
     running.store.slow(HOUR);

@@ -26,6 +26,14 @@ enum Entry {
     Put(Vec<Put>),
 }
 
+/// How far a sync reaches that takes its time.
+#[derive(Debug, Clone, Copy)]
+pub struct SyncPoint {
+    changes: u64,
+    end: Offset,
+    cuts: u64,
+}
+
 #[derive(Default)]
 pub struct Disk {
     /// Off: nothing is modelled, nothing grows.
@@ -34,8 +42,12 @@ pub struct Disk {
     spaces: Spaces,
     last_log: u32,
     unsynced: Vec<Entry>,
+    /// Changes synced so far.
+    synced: u64,
     /// Base offsets of batches whose bytes are not synced.
     loose: BTreeMap<LogId, BTreeSet<Offset>>,
+    /// How often a log was cut.
+    cuts: BTreeMap<LogId, u64>,
     fail_write: bool,
     fail_sync: bool,
     full: bool,
@@ -124,6 +136,27 @@ impl Disk {
         Ok(())
     }
 
+    /// What a sync of `log`, which ends at `end`, covers if it begins now.
+    fn sync_point(&self, log: LogId, end: Offset) -> SyncPoint {
+        let cuts = self.cuts.get(&log).copied().unwrap_or_default();
+        SyncPoint { changes: self.synced + self.unsynced.len() as u64, end, cuts }
+    }
+
+    /// Ends a sync that began at `point`; says whether it covers no more than that. A log that was cut since is synced whole.
+    fn sync_to(&mut self, log: LogId, point: SyncPoint) -> Result<bool, StorageError> {
+        self.may_sync()?;
+        let as_it_was = self.cuts.get(&log).copied().unwrap_or_default() == point.cuts;
+        if as_it_was {
+            if let Some(loose) = self.loose.get_mut(&log) {
+                loose.retain(|base| *base >= point.end);
+            }
+            self.sync_first(point.changes.saturating_sub(self.synced) as usize);
+        } else {
+            self.sync(log)?;
+        }
+        Ok(as_it_was)
+    }
+
     pub fn close(&mut self) {
         if self.failed.is_none() {
             self.loose.clear();
@@ -141,10 +174,19 @@ impl Disk {
             Change::RestartAt(_) | Change::Delete => loose.clear(),
             _ => {}
         }
+        if matches!(change, Change::Truncate(_) | Change::RestartAt(_)) {
+            *self.cuts.entry(log).or_default() += 1;
+        }
     }
 
     fn sync_changes(&mut self) {
-        for entry in std::mem::take(&mut self.unsynced) {
+        self.sync_first(self.unsynced.len());
+    }
+
+    fn sync_first(&mut self, changes: usize) {
+        let later = self.unsynced.split_off(changes.min(self.unsynced.len()));
+        for entry in std::mem::replace(&mut self.unsynced, later) {
+            self.synced += 1;
             match entry {
                 Entry::Create(id, options) => {
                     self.logs.insert(id, Log::new(options, Arc::new(Pool::new(SLAB_BYTES))));
@@ -241,6 +283,27 @@ impl Mem {
     pub fn forget_failures(&self) {
         let mut disk = self.disk.lock();
         (disk.fail_write, disk.fail_sync) = (false, false);
+    }
+
+    /// Begins a sync that ends with `sync_to`; what is written meanwhile is not covered.
+    pub fn sync_point(&self, log: LogId) -> Option<SyncPoint> {
+        let found = self.log(log).ok()?;
+        let end = found.lock().end;
+        Some(self.disk.lock().sync_point(log, end))
+    }
+
+    pub fn sync_to(&self, log: LogId, point: SyncPoint) {
+        let Ok(found) = self.log(log) else { return };
+        let mut found = found.lock();
+        let synced = self.disk.lock().sync_to(log, point);
+        match synced {
+            Ok(true) => found.synced_to(point.end),
+            Ok(false) => found.synced(),
+            Err(_) => {
+                drop(found);
+                self.publish_failure();
+            }
+        }
     }
 
     /// A bug: says that everything written is durable.

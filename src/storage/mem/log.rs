@@ -170,15 +170,23 @@ impl Log {
         self.positions.send_modify(|positions| positions.written = self.end);
     }
 
-    /// What is written is durable. Without space no more is written, but it can be synced.
+    /// What is written is durable.
     pub fn synced(&mut self) {
+        self.synced_to(self.end);
+    }
+
+    /// What is written below `end` is durable. Without space no more is written, but it can be synced.
+    pub fn synced_to(&mut self, end: Offset) {
         match self.writable() {
             Ok(()) | Err(StorageError::OutOfSpace) => {}
             Err(_) => return,
         }
-        let end = self.end;
-        self.positions
-            .send_if_modified(|positions| std::mem::replace(&mut positions.durable, end) != end);
+        let end = end.min(self.end);
+        self.positions.send_if_modified(|positions| {
+            let before = positions.durable;
+            positions.durable = before.max(end);
+            positions.durable != before
+        });
     }
 
     fn truncate(&mut self, to: Offset) {

@@ -10,6 +10,9 @@ mod faults;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, feature = "faults"))]
+pub use faults::SyncPoint;
+
 use super::slab::Pool;
 use super::{
     Done, LogOptions, LogStore, NewBatch, OpenLog, Put, Read, ReadRequest, Space, StorageError,
