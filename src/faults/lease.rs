@@ -267,10 +267,11 @@ impl LogStore for Lease {
     }
 
     fn set_high_watermark(&self, log: LogId, offset: Offset) {
-        let _ = self.change(move |mem| {
+        // Nobody waits for it.
+        drop(self.change(move |mem| {
             mem.set_high_watermark(log, offset);
             oneshot::channel().1
-        });
+        }));
     }
 
     fn set_epoch_start(&self, log: LogId, epoch: LeaderEpoch, start: Offset) -> Done {

@@ -18,7 +18,6 @@ use crate::{
     wire::{Batch, Builder, ErrorCode, batch::batches, records},
 };
 use plant::UnknownPlant;
-use tokio::time::Instant;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -148,6 +147,10 @@ fn sequenced(sequence: i32, value: &str) -> Batch {
     Batch::assemble(batch.header, &batch.payload()).unwrap()
 }
 
+fn since(clock: Clock) -> Duration {
+    Duration::from_millis(clock.now().mono.0)
+}
+
 /// With time paused: once everybody has done what there is to do.
 async fn is_answered(pending: &mut Pending) -> bool {
     tokio::time::timeout(Duration::from_secs(1), pending).await.is_ok()
@@ -196,12 +199,12 @@ async fn a_slow_disk_delays_what_is_acknowledged_by_its_writes_and_syncs() {
     for (config, hours) in [(unsynced(), 1), (synced(), 2)] {
         let running = start(config).await;
         running.store.slow(HOUR);
-        let begun = Instant::now();
+        let clock = Clock::start();
         running.send("a").await;
-        assert_eq!(begun.elapsed(), hours * HOUR);
+        assert_eq!(since(clock), hours * HOUR);
         let (first, second) = tokio::join!(running.send("b"), running.send("c"));
         assert_eq!((first, second), (1, 2));
-        assert_eq!(begun.elapsed(), 2 * hours * HOUR, "neighbours are written together");
+        assert_eq!(since(clock), 2 * hours * HOUR, "neighbours are written together");
     }
 }
 
@@ -209,13 +212,13 @@ async fn a_slow_disk_delays_what_is_acknowledged_by_its_writes_and_syncs() {
 async fn a_slow_sync_covers_what_was_written_when_it_began() {
     let running = start(synced()).await;
     running.store.slow(HOUR);
-    let begun = Instant::now();
+    let clock = Clock::start();
     let first = running.begin(batch(&["a"])).await;
     tokio::time::sleep(HOUR / 2).await;
     let second = running.begin(batch(&["b"])).await;
     first.await.unwrap();
     // Both are written.
-    assert_eq!((begun.elapsed(), running.handle.view().high_watermark), (2 * HOUR, 1));
+    assert_eq!((since(clock), running.handle.view().high_watermark), (2 * HOUR, 1));
     running.store.restart(&mut |_| 0);
     second.await.unwrap_err();
     running.store.heal();
@@ -226,12 +229,12 @@ async fn a_slow_sync_covers_what_was_written_when_it_began() {
 async fn healing_a_slow_disk_hurries_what_is_on_its_way() {
     let running = start(synced()).await;
     running.store.slow(HOUR);
-    let begun = Instant::now();
+    let clock = Clock::start();
     let mut pending = running.begin(batch(&["a"])).await;
     assert!(!is_answered(&mut pending).await);
     running.store.heal();
     pending.await.unwrap();
-    assert!(begun.elapsed() < HOUR);
+    assert!(since(clock) < HOUR);
 }
 
 #[tokio::test(start_paused = true)]
