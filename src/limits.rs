@@ -81,6 +81,8 @@ pub const FETCH_MEMORY_BYTES_MAX: usize = 256 << 20;
 pub const DESCRIBED_SETTINGS_MAX: usize = 400_000;
 /// Bytes of what one OffsetFetch answers: the same partition, or group, may be named again and again.
 pub const OFFSET_FETCH_BYTES_MAX: usize = 64 << 20;
+/// Topics deleted last that a coordinator knows by id, so that commits on their way to them are refused (16 bytes each).
+pub const DELETED_TOPICS_MAX: usize = 4096;
 /// Bytes of a client's software name or version that a connection remembers.
 pub const SOFTWARE_NAME_BYTES_MAX: usize = 256;
 /// Bytes of recent batches the store on disk keeps in memory for readers that follow closely, all logs together.

@@ -56,6 +56,7 @@ impl Reconciler {
         self.start_partitions(&new, &changes).await?;
         self.assign(&changes).await;
         self.configure(&new, &changes);
+        self.forget_offsets(&changes);
         self.ctx.image.store(new.clone());
         self.stop_partitions(&changes).await?;
         self.applied.send_replace(new.offset);
@@ -64,7 +65,7 @@ impl Reconciler {
 
     async fn start_partitions(
         &mut self,
-        image: &Image,
+        image: &Arc<Image>,
         changes: &Changes,
     ) -> Result<(), StorageError> {
         let mut wanted: Vec<(Arc<Topic>, i32, LogConfig)> = Vec::new();
@@ -98,7 +99,7 @@ impl Reconciler {
         for (name, log, handle) in opened {
             self.logs.insert(name, log);
             if handle.topic_name() == CONSUMER_OFFSETS {
-                self.start_shard(&handle).await;
+                self.start_shard(&handle, image).await;
             }
             self.ctx.partitions.insert(handle);
         }
@@ -156,10 +157,11 @@ impl Reconciler {
     }
 
     /// Returns when the coordinator is loaded, or has said why it cannot be.
-    async fn start_shard(&self, partition: &partition::Handle) {
+    async fn start_shard(&self, partition: &partition::Handle, image: &Arc<Image>) {
         let (ready, loaded) = oneshot::channel();
         let (groups, config) = (self.ctx.groups.clone(), self.ctx.config.clone());
-        let task = shard::run(partition.clone(), groups, config, self.clock, ready);
+        let topics = shard::Topics { first: image.clone(), published: self.ctx.image.clone() };
+        let task = shard::run(partition.clone(), groups, config, topics, self.clock, ready);
         self.watch(format!("group coordinator {}", partition.index()), tokio::spawn(task));
         let _ = loaded.await;
     }
@@ -197,6 +199,15 @@ impl Reconciler {
         }
     }
 
+    /// Before the image is published: whoever knows a new topic of the same name can commit for it.
+    fn forget_offsets(&self, changes: &Changes) {
+        let removed = changes.removed.iter().map(|topic| (topic.name.clone(), topic.id));
+        let removed: Vec<_> = removed.collect();
+        if !removed.is_empty() {
+            self.ctx.groups.topics_deleted(&removed);
+        }
+    }
+
     async fn stop_partitions(&mut self, changes: &Changes) -> Result<(), StorageError> {
         for topic in &changes.removed {
             info!(topic = %topic.name, id = %topic.id, "deleting a topic");
@@ -212,10 +223,6 @@ impl Reconciler {
                     self.store.delete(log).await.unwrap_or(Err(StorageError::Closed))?;
                 }
             }
-        }
-        if !changes.removed.is_empty() {
-            let names = changes.removed.iter().map(|topic| topic.name.clone()).collect();
-            self.ctx.groups.topics_deleted(names);
         }
         Ok(())
     }

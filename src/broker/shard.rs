@@ -1,8 +1,9 @@
 //! A group coordinator on its partition of `__consumer_offsets`: loading it by replay, and the partition as its journal.
 
 use crate::{
+    cluster::Image,
     config::Config,
-    group::{Coordinator, GroupMachine, Settings, records::Record},
+    group::{Coordinator, Event, GroupMachine, Settings, records::Record},
     ids::Offset,
     machine::{
         Batch, BatchKind, Machine,
@@ -13,6 +14,7 @@ use crate::{
     storage::StorageError,
     wire::{self, Builder, batch, batch::Header, compression},
 };
+use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use std::{os::unix::fs::FileExt, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -189,6 +191,20 @@ impl Journal<Record> for PartitionJournal {
     }
 }
 
+/// Which topics exist, for a coordinator that was loaded: offsets of others are of the past.
+pub struct Topics {
+    /// The image that has the coordinator start; not published yet.
+    pub first: Arc<Image>,
+    pub published: Arc<ArcSwap<Image>>,
+}
+
+impl Topics {
+    fn newest(&self) -> Arc<Image> {
+        let published = self.published.load_full();
+        if published.offset > self.first.offset { published } else { self.first.clone() }
+    }
+}
+
 /// Keeps a coordinator running on `partition` until the partition goes. `ready` hears when the first load is over. When the
 /// journal fails (a full disk, say) or cannot be read, the coordinator is gone until it can be loaded: its clients look for it
 /// meanwhile, and everything else goes on.
@@ -196,6 +212,7 @@ pub async fn run(
     partition: partition::Handle,
     groups: Arc<Coordinator>,
     config: Arc<Config>,
+    topics: Topics,
     clock: Clock,
     ready: oneshot::Sender<()>,
 ) -> Result<(), String> {
@@ -223,7 +240,15 @@ pub async fn run(
         let epoch = partition.view().leader_epoch.0;
         let (effects, _none) = mpsc::unbounded_channel();
         let (handle, task) = runner::spawn(machine, journal, epoch, effects, clock, timeout);
-        groups.set_shard(index as usize, Some(handle));
+        let image = topics.newest();
+        handle.send(Event::Topics(image.clone()));
+        groups.set_shard(index as usize, Some(handle.clone()));
+        // Whoever deleted a topic meanwhile found nobody to tell.
+        let newer = topics.newest();
+        if newer.offset != image.offset {
+            handle.send(Event::Topics(newer));
+        }
+        drop(handle);
         let _ = ready.take().map(|ready| ready.send(()));
         match task.await {
             Ok(Ok(()) | Err(JournalError::Lost)) => return Ok(()),
@@ -326,7 +351,9 @@ mod tests {
         let (groups, config) = (Arc::new(Coordinator::new(1)), Arc::new(Config::dev()));
         let (ready, loaded) = oneshot::channel();
         let (partition, clock) = (journal.partition.clone(), journal.clock);
-        let running = tokio::spawn(run(partition.clone(), groups.clone(), config, clock, ready));
+        let topics = Topics { first: Arc::default(), published: Arc::default() };
+        let running =
+            tokio::spawn(run(partition.clone(), groups.clone(), config, topics, clock, ready));
         loaded.await.unwrap();
         let list = Command::List { states: Vec::new(), types: Vec::new() };
         let answer = groups.call_shard(0, list).await;

@@ -2,9 +2,9 @@
 //!
 //! Everything is owned and copied: nothing here keeps a request's frame alive. `Debug` is short, for transcripts.
 
-use crate::wire::ErrorCode;
+use crate::{ids::TopicId, wire::ErrorCode};
 use bytes::Bytes;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 use uuid::Uuid;
 
 /// The id of a group that can have members: not empty. Offsets can be kept under the empty id too, for old clients' sake.
@@ -209,6 +209,8 @@ pub struct OffsetCommit {
     /// Answer a generation of an unknown group with GROUP_ID_NOT_FOUND (v9+), else ILLEGAL_GENERATION.
     pub knows_group_id_not_found: bool,
     pub topics: Vec<(String, Vec<CommittedOffset>)>,
+    /// The incarnation of each topic that is meant, as far as known.
+    pub topic_ids: BTreeMap<String, TopicId>,
 }
 
 /// One partition of an OffsetCommit.

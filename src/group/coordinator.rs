@@ -7,6 +7,7 @@ use super::{
     machine::{Event, GroupMachine},
 };
 use crate::{
+    ids::TopicId,
     machine::runner::{CallError, Handle},
     wire::ErrorCode,
 };
@@ -89,10 +90,10 @@ impl Coordinator {
         Ok(all)
     }
 
-    /// Tells all shards that topics are gone.
-    pub fn topics_deleted(&self, names: Vec<String>) {
+    /// Tells all shards that topics are gone; before the image without them is published.
+    pub fn topics_deleted(&self, topics: &[(String, TopicId)]) {
         for shard in self.shards.load().iter().flatten() {
-            shard.send(Event::TopicsDeleted(names.clone()));
+            shard.send(Event::TopicsDeleted(topics.to_vec()));
         }
     }
 

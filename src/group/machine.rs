@@ -9,15 +9,22 @@ use super::{
         Command, Described, Heartbeat, JoinGroup, JoinRefused, OffsetCommit, Reply, SyncGroup,
     },
     durable::Durable,
-    offsets,
+    offsets::{self, Incarnations},
     records::Record,
     timers::{Timer, Timers},
 };
 use crate::{
+    cluster::Image,
+    ids::TopicId,
+    limits::DELETED_TOPICS_MAX,
     machine::{BatchKind, Caller, Input, Machine, Mono, Now, Outcome},
     wire::ErrorCode,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 /// The coordinator of the groups whose ids fall into one partition.
 #[derive(Debug)]
@@ -27,14 +34,34 @@ pub struct GroupMachine {
     groups: BTreeMap<Id, Group>,
     timers: Timers,
     /// Topics whose offsets have still to be removed.
-    deleted_topics: BTreeSet<String>,
+    deleted_topics: Incarnations,
+    /// Topics deleted of late: a commit that was on its way is refused.
+    gone: BTreeSet<TopicId>,
 }
 
 /// What a shard is told.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Event {
-    /// These topics, by name, exist no more.
-    TopicsDeleted(Vec<String>),
+    /// These topics exist no more. Told before anybody can know that there are others of the same names.
+    TopicsDeleted(Vec<(String, TopicId)>),
+    /// What exists, told to a machine that was just loaded: no offset in its log is of a topic younger than that.
+    Topics(Arc<Image>),
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::TopicsDeleted(topics) => {
+                f.write_str("TopicsDeleted")?;
+                topics.iter().try_for_each(|(name, id)| write!(f, " {name} {}", id.0.as_u128()))
+            }
+            Event::Topics(image) => {
+                f.write_str("Topics")?;
+                let mut topics = image.topics();
+                topics.try_for_each(|it| write!(f, " {} {}", it.name, it.id.0.as_u128()))
+            }
+        }
+    }
 }
 
 /// A shard asks for nothing but records and replies.
@@ -49,7 +76,8 @@ impl GroupMachine {
             durable: Durable::default(),
             groups: BTreeMap::new(),
             timers: Timers::default(),
-            deleted_topics: BTreeSet::new(),
+            deleted_topics: Incarnations::new(),
+            gone: BTreeSet::new(),
         }
     }
 }
@@ -70,7 +98,19 @@ impl Machine for GroupMachine {
             Input::Elected { .. } => self.elected(now, out),
             Input::Command(caller, command) => self.command(now, caller, command, out),
             Input::Event(Event::TopicsDeleted(topics)) => {
-                self.deleted_topics.extend(topics);
+                if self.gone.len() + topics.len() > DELETED_TOPICS_MAX {
+                    self.gone.clear();
+                }
+                self.gone.extend(topics.iter().map(|(_, id)| *id).take(DELETED_TOPICS_MAX));
+                for (name, id) in topics {
+                    self.deleted_topics.entry(name).or_default().extend([None, Some(id)]);
+                }
+                self.forget_deleted_topics(now, out);
+            }
+            Input::Event(Event::Topics(image)) => {
+                for (name, ids) in offsets::missing_topics(&self.durable, &image) {
+                    self.deleted_topics.entry(name).or_default().extend(ids);
+                }
                 self.forget_deleted_topics(now, out);
             }
             Input::Tick => {
@@ -257,7 +297,8 @@ impl GroupMachine {
         if let Err(error) = checked {
             return all(error, &asked);
         }
-        let Some((results, records)) = offsets::commit(&self.settings, now, request) else {
+        let Some((results, records)) = offsets::commit(&self.settings, now, request, &self.gone)
+        else {
             return all(ErrorCode::UnknownServerError, &asked);
         };
         if !records.is_empty() {

@@ -6,19 +6,23 @@ use super::{
     Settings,
     classic::{Group, State},
     command::{FetchedOffset, FetchedOffsets, OffsetCommit, PartitionResults},
-    durable::Durable,
+    durable::{Durable, GroupOffsets},
     records::{Offset, Record},
 };
-use crate::{limits::OFFSET_FETCH_BYTES_MAX, machine::Now, wire::ErrorCode};
-use std::collections::BTreeSet;
+use crate::{
+    cluster::Image, ids::TopicId, limits::OFFSET_FETCH_BYTES_MAX, machine::Now, wire::ErrorCode,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Metadata is checked for each partition; what is left is written together. None: that is more than a batch may be.
+/// Metadata is checked for each partition; what is left is written together. None: that is more than a batch may be. A
+/// topic that is `gone` is unknown: the request came from before its end.
 pub(super) fn commit(
     settings: &Settings,
     now: Now,
     request: OffsetCommit,
+    gone: &BTreeSet<TopicId>,
 ) -> Option<(PartitionResults, Vec<Record>)> {
-    let OffsetCommit { group, retention_ms, topics, .. } = request;
+    let OffsetCommit { group, retention_ms, topics, topic_ids, .. } = request;
     let expire_timestamp = match retention_ms {
         -1 => -1,
         ms => now.wall_ms.saturating_add(ms),
@@ -28,6 +32,12 @@ pub(super) fn commit(
     let mut results = Vec::with_capacity(topics.len());
     for (topic, partitions) in topics {
         let mut of_topic = Vec::with_capacity(partitions.len());
+        let topic_id = topic_ids.get(&topic).copied();
+        if topic_id.is_some_and(|id| gone.contains(&id)) {
+            let error = Err(ErrorCode::UnknownTopicOrPartition);
+            results.push((topic, partitions.iter().map(|it| (it.partition, error)).collect()));
+            continue;
+        }
         for it in partitions {
             if settings.is_metadata_too_large(&it.metadata) {
                 of_topic.push((it.partition, Err(ErrorCode::OffsetMetadataTooLarge)));
@@ -40,6 +50,7 @@ pub(super) fn commit(
                 metadata: it.metadata,
                 commit_timestamp: now.wall_ms,
                 expire_timestamp,
+                topic_id,
             };
             let (group, topic) = (group.clone(), topic.clone());
             let value = Some(value);
@@ -141,18 +152,37 @@ pub(super) fn tombstones(durable: &Durable, group: &str) -> Vec<Record> {
         .collect()
 }
 
+/// Incarnations of topics, by name; None: whatever is not known to be of one.
+pub(super) type Incarnations = BTreeMap<String, BTreeSet<Option<TopicId>>>;
+
 /// Tombstones for all groups' offsets in `topics`.
 pub(super) fn of_deleted_topics<'a>(
     durable: &'a Durable,
-    topics: &'a BTreeSet<String>,
+    topics: &'a Incarnations,
 ) -> impl Iterator<Item = Record> + 'a {
-    durable.all_offsets().flat_map(move |(group, offsets)| {
-        topics.iter().filter_map(|topic| offsets.get_key_value(topic)).flat_map(
-            move |(topic, partitions)| {
-                partitions.keys().map(move |partition| tombstone(group, topic, *partition))
-            },
-        )
-    })
+    let of_group = |(group, offsets): (&'a String, &'a GroupOffsets)| {
+        let gone =
+            offsets.iter().filter_map(|(topic, them)| Some((topic, them, topics.get(topic)?)));
+        gone.flat_map(move |(topic, them, ids)| {
+            let of_topic = them.iter().filter(|(_, it)| ids.contains(&it.topic_id));
+            of_topic.map(move |(partition, _)| tombstone(group, topic, *partition))
+        })
+    };
+    durable.all_offsets().flat_map(of_group)
+}
+
+/// Topics that offsets are of and that `image` does not have.
+pub(super) fn missing_topics(durable: &Durable, image: &Image) -> Incarnations {
+    let mut missing = Incarnations::new();
+    for (topic, partitions) in durable.all_offsets().flat_map(|(_, offsets)| offsets) {
+        let there = image.topic(topic).map(|it| it.id);
+        for it in partitions.values() {
+            if there.is_none_or(|there| it.topic_id.is_some_and(|id| id != there)) {
+                missing.entry(topic.clone()).or_default().insert(it.topic_id);
+            }
+        }
+    }
+    missing
 }
 
 /// The offsets of a group that have expired, and whether that is all of them.

@@ -4,9 +4,14 @@
 //! A key begins with its type (int16), a value with its version. Written, as Kafka 4.1 does: offsets as version 4, or 1 when
 //! the commit names its own expiry; groups as version 3. Read: every version Kafka has had. Record types of other group
 //! kinds (KIP-848, share, streams) are not ours and are passed over.
+//!
+//! Version 4 has room for the topic's id, as a tagged field that Kafka 4.1 reads and fills only for commits by id. We always
+//! fill it: so a topic that is deleted and created again never finds the offsets of the one before.
 
+use crate::ids::TopicId;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::fmt;
+use uuid::Uuid;
 
 /// One change of a shard's durable state. `None`: a tombstone.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub struct Offset {
     pub commit_timestamp: i64,
     /// Milliseconds since the epoch, from commits that name a retention (v2-4); -1: none.
     pub expire_timestamp: i64,
+    /// The incarnation of the topic that was consumed; None: not known (Kafka 4.1 and commits with an expiry keep none).
+    pub topic_id: Option<TopicId>,
 }
 
 /// A group at the end of a rebalance.
@@ -74,6 +81,8 @@ const OFFSET_VALUE_VERSION: i16 = 4;
 /// The one version that has room for an expiry.
 const OFFSET_VALUE_VERSION_WITH_EXPIRY: i16 = 1;
 const GROUP_VALUE_VERSION: i16 = 3;
+/// The tagged field of an offset's value that holds a topic id.
+const TOPIC_ID_TAG: u32 = 0;
 /// From this version on values have compact lengths and tagged fields.
 const FLEXIBLE: i16 = 4;
 /// What a record needs in a batch beside its key and value, at most: lengths, deltas, header count, attributes.
@@ -122,8 +131,7 @@ impl Record {
         RECORD_OVERHEAD
             + match self {
                 Record::Offset { group, topic, value, .. } => {
-                    let value =
-                        value.as_ref().map_or(0, |it| 2 + 8 + 4 + 5 + it.metadata.len() + 16);
+                    let value = value.as_ref().map_or(0, Offset::size);
                     2 + 2 + group.len() + 2 + topic.len() + 4 + value
                 }
                 Record::Group { group, value } => {
@@ -134,6 +142,10 @@ impl Record {
 }
 
 impl Offset {
+    fn size(&self) -> usize {
+        2 + 8 + 4 + 5 + self.metadata.len() + 16 + self.topic_id.map_or(0, |_| 18)
+    }
+
     fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         if self.expire_timestamp == -1 {
@@ -143,8 +155,15 @@ impl Offset {
             put_unsigned_varint(&mut out, self.metadata.len() + 1);
             out.put_slice(self.metadata.as_bytes());
             out.put_i64(self.commit_timestamp);
-            // No tagged fields: Kafka's topic id stands there once commits name topics by id.
-            out.put_u8(0);
+            match self.topic_id {
+                Some(TopicId(id)) => {
+                    put_unsigned_varint(&mut out, 1);
+                    put_unsigned_varint(&mut out, TOPIC_ID_TAG as usize);
+                    put_unsigned_varint(&mut out, id.as_bytes().len());
+                    out.put_slice(id.as_bytes());
+                }
+                None => put_unsigned_varint(&mut out, 0),
+            }
         } else {
             out.put_i16(OFFSET_VALUE_VERSION_WITH_EXPIRY);
             out.put_i64(self.offset);
@@ -163,6 +182,7 @@ impl Offset {
             metadata: value.string()?,
             commit_timestamp: value.i64()?,
             expire_timestamp: if version == 1 { value.i64()? } else { -1 },
+            topic_id: value.topic_id()?,
         })
     }
 }
@@ -348,15 +368,36 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn skip_tagged(&mut self) -> Result<(), DecodeError> {
+    /// Hands each tagged field, if this version has any, to `field`.
+    fn tagged(
+        &mut self,
+        mut field: impl FnMut(u32, &'a [u8]) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
         if self.flexible {
             for _ in 0..self.unsigned_varint()? {
-                self.unsigned_varint()?;
+                let tag = self.unsigned_varint()?;
                 let len = self.unsigned_varint()? as usize;
-                self.take(len)?;
+                field(tag, self.take(len)?)?;
             }
         }
         Ok(())
+    }
+
+    fn skip_tagged(&mut self) -> Result<(), DecodeError> {
+        self.tagged(|_, _| Ok(()))
+    }
+
+    /// The zero id stands for none.
+    fn topic_id(&mut self) -> Result<Option<TopicId>, DecodeError> {
+        let mut found = None;
+        self.tagged(|tag, bytes| {
+            if tag == TOPIC_ID_TAG {
+                let id = Uuid::from_slice(bytes).map_err(|_| DecodeError::Truncated)?;
+                found = Some(TopicId(id)).filter(|id| !id.0.is_nil());
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 }
 
@@ -386,6 +427,9 @@ impl fmt::Debug for Offset {
         write!(f, "{} epoch {} {:?}", self.offset, self.leader_epoch, self.metadata)?;
         if self.expire_timestamp != -1 {
             write!(f, " expires {}", self.expire_timestamp)?;
+        }
+        if let Some(TopicId(id)) = self.topic_id {
+            write!(f, " of {}", id.as_u128())?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::{
 use crate::machine::{Batch, Machine, script::Script};
 use bytes::Bytes;
 use expect_test::{Expect, expect};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 mod offsets;
@@ -119,6 +120,7 @@ fn commit_of(group: &str, member_id: &str, generation: i32) -> OffsetCommit {
         retention_ms: -1,
         knows_group_id_not_found: true,
         topics: vec![("t".into(), vec![offset])],
+        topic_ids: BTreeMap::new(),
     }
 }
 

@@ -40,7 +40,7 @@ pub async fn handle(
     });
     let (known, mut results) = known_partitions(&image, asked, |it| it.partition);
     if !known.is_empty() {
-        let committed = commit(ctx, version, &request, known).await;
+        let committed = commit(ctx, version, &request, &image, known).await;
         merge(&mut results, committed);
     }
     let topics = results.into_iter().map(|(topic, partitions)| {
@@ -60,12 +60,17 @@ async fn commit(
     ctx: &Ctx,
     version: i16,
     request: &OffsetCommitRequest,
+    image: &Image,
     topics: Vec<(String, Vec<CommittedOffset>)>,
 ) -> PartitionResults {
     let group = request.group_id.to_string();
     let asked: Vec<(String, Vec<i32>)> = topics
         .iter()
         .map(|(topic, them)| (topic.clone(), them.iter().map(|it| it.partition).collect()))
+        .collect();
+    let topic_ids = topics
+        .iter()
+        .filter_map(|(topic, _)| Some((topic.clone(), image.topic(topic)?.id)))
         .collect();
     let command = Command::Commit(OffsetCommit {
         group: group.clone(),
@@ -75,6 +80,7 @@ async fn commit(
         retention_ms: if version < 5 { request.retention_time_ms } else { -1 },
         knows_group_id_not_found: version >= 9,
         topics,
+        topic_ids,
     });
     match ctx.groups.call(&group, command).await {
         Ok(Reply::Commit(results)) => results,

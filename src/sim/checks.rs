@@ -3,12 +3,12 @@
 //! `History` remembers what clients were told; `look` compares it with what can be read. Kill -9 takes nothing that was
 //! written; a power cut takes the unsynced end of topics that are not synced per request, and is noted by `power_cut`.
 
-use super::{hosted::Hosted, node::Node};
+use super::{clients::TOPICS, hosted::Hosted, node::Node};
 use crate::{
     broker::logs::Name,
     cluster::names::CONSUMER_OFFSETS,
     controller::machine::{Controller, Settings},
-    ids::{LogId, Offset},
+    ids::{LogId, Offset, TopicId},
     partition::Isolation,
     storage::{HEAD_BYTES, LogStore},
     wire::batch::{self, Batch},
@@ -66,6 +66,10 @@ pub struct History {
     logs: BTreeMap<LogId, Name>,
     producer_ids: BTreeSet<i64>,
     metadata_offset: i64,
+    /// Topics as clients see them.
+    shown: BTreeMap<&'static str, TopicId>,
+    /// Topics that are deleted, which clients do not know yet.
+    going: BTreeSet<&'static str>,
     pub counts: Counts,
 }
 
@@ -137,15 +141,31 @@ impl History {
         commits.certain = commits.certain.max(at);
     }
 
-    /// A topic was asked at `asked` to be deleted, and is.
-    pub fn offsets_deleted(&mut self, topic: &str, asked: u64, undisturbed: bool) {
-        self.counts.deleted += 1;
-        let at = self.time();
-        for (_, commits) in self.commits.iter_mut().filter(|((_, of, _), _)| of == topic) {
-            commits.sent.push(Committed { at, value: -1 });
-            if undisturbed {
-                commits.volatile = commits.volatile.max(asked);
+    /// Once a topic is seen to be gone nothing that was committed for it comes back, whatever happens.
+    fn look_at_topics(&mut self, node: &Node) {
+        if !node.process.serving {
+            return;
+        }
+        let committed = node.committed();
+        for topic in TOPICS {
+            let shown = node.process.image.topic(topic).map(|it| it.id);
+            let before = self.shown.get(topic).copied();
+            match shown {
+                Some(id) => self.shown.insert(topic, id),
+                None => self.shown.remove(topic),
+            };
+            if before.is_some() && shown != before {
+                self.counts.deleted += 1;
+                let at = self.time();
+                for (_, commits) in self.commits.iter_mut().filter(|((_, of, _), _)| of == topic) {
+                    commits.sent.push(Committed { at, value: -1 });
+                    commits.certain = at;
+                }
             }
+            match shown.is_some() && shown != committed.topic(topic).map(|it| it.id) {
+                true => self.going.insert(topic),
+                false => self.going.remove(topic),
+            };
         }
     }
 
@@ -159,7 +179,7 @@ impl History {
                 commits.certain = commits.certain.max(found.at);
                 self.counts.fetched_offsets += 1;
             }
-            None if value == -1 && floor == 0 => {}
+            None if value == -1 && (floor == 0 || self.going.contains(&*key.1)) => {}
             None => panic!("{key:?}: committed is {value}, since {floor} was sent: {sent:?}"),
         }
     }
@@ -203,6 +223,7 @@ impl History {
 
     /// What holds between any two steps.
     pub fn glance(&mut self, node: &Node) {
+        self.look_at_topics(node);
         let process = &node.process;
         for hosted in process.partitions.values() {
             let view = hosted.view();

@@ -58,8 +58,8 @@ pub struct Clients {
     queues: BTreeMap<(usize, Name), Queue>,
     /// Appends that are sent once: by call, the attempt.
     plain: BTreeMap<u64, u64>,
-    /// What the admin waits for: the call, its topic, and when it was sent.
-    admin: Option<(u64, Asked, u64)>,
+    /// What the admin waits for: the call and what it asked.
+    admin: Option<(u64, Asked)>,
     next_call: u64,
     next_attempt: u64,
     /// Grows with everything that may have taken news from a coordinator.
@@ -69,7 +69,7 @@ pub struct Clients {
 #[derive(Debug, Clone)]
 enum Asked {
     Create(String),
-    Delete(String, u64),
+    Delete(String, Option<TopicId>),
     Grow,
 }
 
@@ -240,13 +240,7 @@ impl Clients {
             topic
         };
         let (command, asked) = if name == CONSUMER_OFFSETS || !exists || random.chance(50) {
-            let mut new = NewTopic::named(name);
-            new.partitions = if name == CONSUMER_OFFSETS { 1 } else { 1 + random.below(2) as i32 };
-            if topic.starts_with('s') && name == topic {
-                new.configs.push(("flush.messages".to_owned(), Some("1".to_owned())));
-            }
-            let topics = vec![(TopicId(random.uuid()), new)];
-            (Command::CreateTopics { topics, validate_only: false }, Asked::Create(name.to_owned()))
+            (create(name, random), Asked::Create(name.to_owned()))
         } else if random.chance(300) {
             let count = node.process.image.topic(name).map_or(0, |it| it.partitions.len()) + 1;
             let more =
@@ -258,12 +252,20 @@ impl Clients {
             (Command::CreatePartitions { topics, validate_only: false }, Asked::Grow)
         } else {
             let which = TopicRef { name: Some(name.to_owned()), topic_id: None };
-            let asked = Asked::Delete(name.to_owned(), self.history.time());
-            (Command::DeleteTopics(vec![which]), asked)
+            (
+                Command::DeleteTopics(vec![which]),
+                Asked::Delete(name.to_owned(), node.committed().topic(name).map(|it| it.id)),
+            )
         };
         let what = format!("admin {command:?}");
+        let is_gone = matches!(command, Command::DeleteTopics(_));
         node.ask_controller(call, command);
-        self.admin = Some((call, asked, self.disturbances));
+        // So soon that the broker sees one change of both.
+        if is_gone && random.chance(300) {
+            let call = self.call();
+            node.ask_controller(call, create(name, random));
+        }
+        self.admin = Some((call, asked));
         what
     }
 
@@ -332,8 +334,7 @@ impl Clients {
     }
 
     fn administered(&mut self, node: &Node, call: u64, answer: Answer) {
-        let Some((_, asked, disturbances)) = self.admin.take_if(|(waits, _, _)| *waits == call)
-        else {
+        let Some((_, asked)) = self.admin.take_if(|(waits, _)| *waits == call) else {
             return;
         };
         let image = &node.process.image;
@@ -345,12 +346,9 @@ impl Clients {
                 }
                 Err(refusal) => assert_eq!(refusal.code, ErrorCode::TopicAlreadyExists, "{name}"),
             },
-            (Asked::Delete(name, at), Answer::Deleted(results)) => {
-                if results[0].1.is_ok() {
-                    assert!(image.topic(&name).is_none(), "{name} was deleted");
-                    let undisturbed = disturbances == self.disturbances;
-                    self.history.offsets_deleted(&name, at, undisturbed);
-                }
+            (Asked::Delete(name, id), Answer::Deleted(results)) => {
+                let shown = image.topic(&name).map(|topic| topic.id);
+                assert!(results[0].1.is_err() || shown.is_none() || shown != id, "{name} is gone");
             }
             (Asked::Grow, Answer::Grown(_)) => {}
             (asked, answer) => panic!("{answer:?} answers {asked:?}"),
@@ -384,7 +382,7 @@ impl Clients {
             State::InFlight(call) => Some(call),
             _ => None,
         });
-        let admin = self.admin.iter().map(|(call, _, _)| *call);
+        let admin = self.admin.iter().map(|(call, _)| *call);
         let members = self.members.outstanding();
         self.plain.keys().copied().chain(idempotent).chain(admin).chain(members).collect()
     }
@@ -459,6 +457,16 @@ fn send(
     let name = node.produce(to, checked, acks, call)?;
     history.attempts.insert(attempt, Attempt { bytes: batch.bytes.clone(), to: name });
     Ok(name)
+}
+
+/// Topics whose name begins with s are synced for each request.
+fn create(name: &str, random: &mut Random) -> Command {
+    let mut new = NewTopic::named(name);
+    new.partitions = if name == CONSUMER_OFFSETS { 1 } else { 1 + random.below(2) as i32 };
+    if name.starts_with('s') {
+        new.configs.push(("flush.messages".to_owned(), Some("1".to_owned())));
+    }
+    Command::CreateTopics { topics: vec![(TopicId(random.uuid()), new)], validate_only: false }
 }
 
 /// Gives a partition of a topic a leader, or none, in the next epoch; false when there is no such partition.

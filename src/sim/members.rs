@@ -114,9 +114,9 @@ impl Members {
         (group, member_id, instance_id, generation): (&str, String, Option<String>, i32),
     ) -> String {
         let (topic, partition) = some_partition(node, random);
-        if node.process.image.topic(topic).is_none() {
+        let Some(topic_id) = node.process.image.topic(topic).map(|it| it.id) else {
             return "no topic to commit for".to_owned();
-        }
+        };
         let key = (group.to_owned(), topic.to_owned(), partition);
         let offset = self.next_value;
         self.next_value += 1;
@@ -132,6 +132,7 @@ impl Members {
             retention_ms: -1,
             knows_group_id_not_found: true,
             topics: vec![(topic.to_owned(), vec![committed])],
+            topic_ids: [(topic.to_owned(), topic_id)].into(),
         });
         let what = format!("call {call}: {command:?}");
         node.ask_group(call, command);

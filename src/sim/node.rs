@@ -21,7 +21,7 @@ use crate::{
         machine::{Answer, Command, Controller, Settings},
     },
     group::{self, command},
-    ids::{LogId, NodeId},
+    ids::{LogId, NodeId, TopicId},
     machine::{BatchKind, Caller, Input, Machine, Mono, Now, Outcome, runner::CallError},
     partition::{
         Acks, Appended, Assigned,
@@ -59,7 +59,7 @@ enum Work {
     Stopped(Name),
     Forget(Name),
     Delete(LogId),
-    TopicsDeleted(Vec<String>),
+    TopicsDeleted(Vec<(String, TopicId)>),
     Applied(i64),
     Orphans,
     RegisterBroker,
@@ -73,6 +73,8 @@ pub struct Process {
     /// What handlers see.
     pub image: Arc<Image>,
     work: VecDeque<Work>,
+    /// What is being carried out.
+    loading: Arc<Image>,
     logs: HashMap<Name, LogId>,
     opening: BTreeMap<Name, Hosted>,
     pub partitions: BTreeMap<Name, Hosted>,
@@ -247,7 +249,7 @@ impl Node {
     pub fn progress(&mut self, random: &mut Random) -> String {
         let now = self.now;
         let mut can: Vec<(u8, Name)> = Vec::new();
-        let nobody = (crate::ids::TopicId(uuid::Uuid::nil()), 0);
+        let nobody = (TopicId(uuid::Uuid::nil()), 0);
         let process = &self.process;
         let to_do = !process.work.is_empty() || process.target != process.committed.offset;
         if to_do && process.poisoned.is_none() {
@@ -276,12 +278,13 @@ impl Node {
             }
             _ => {
                 let process = &mut self.process;
+                let image = process.image.clone();
                 let shard = process.shard.as_mut().expect("it has work");
                 let all = process.partitions.values_mut().chain(process.opening.values_mut());
                 let partition = all.into_iter().find(|it| it.topic == CONSUMER_OFFSETS);
                 match partition {
                     Some(partition) => {
-                        format!("groups: {}", shard.progress(partition, &self.config, now))
+                        format!("groups: {}", shard.progress(partition, &self.config, &image, now))
                     }
                     None => "groups: no partition".to_owned(),
                 }
@@ -359,7 +362,8 @@ impl Node {
                 }
                 for (name, mut hosted) in std::mem::take(&mut process.opening) {
                     if hosted.topic == CONSUMER_OFFSETS {
-                        process.shard = Some(Shard::load(&mut hosted, config, now)?);
+                        process.shard =
+                            Some(Shard::load(&mut hosted, config, &process.loading, now)?);
                     }
                     process.partitions.insert(name, hosted);
                 }
@@ -402,9 +406,9 @@ impl Node {
                 finished(self.mem.delete(log))?;
                 Ok(format!("deletes log {log}"))
             }
-            Work::TopicsDeleted(names) => {
+            Work::TopicsDeleted(topics) => {
                 if let Some(shard) = process.shard.as_mut().filter(|shard| shard.is_up()) {
-                    shard.mailbox.push_back(Mail::Event(group::Event::TopicsDeleted(names)));
+                    shard.mailbox.push_back(Mail::Event(group::Event::TopicsDeleted(topics)));
                 }
                 Ok("tells the coordinator of deleted topics".to_owned())
             }
@@ -459,6 +463,7 @@ impl Process {
             committed: Arc::new(image.clone()),
             image: Arc::new(Image::default()),
             work: VecDeque::new(),
+            loading: Arc::default(),
             logs: logs::named(&**mem).unwrap(),
             opening: BTreeMap::new(),
             partitions: BTreeMap::new(),
@@ -480,6 +485,7 @@ impl Process {
     fn plan(&mut self, new: Arc<Image>) {
         let changes = new.changes_since(&self.image);
         self.target = new.offset;
+        self.loading = new.clone();
         if changes.removed.iter().any(|topic| topic.name == CONSUMER_OFFSETS) {
             self.work.push_back(Work::RetireShard);
         }
@@ -506,16 +512,16 @@ impl Process {
         }
         self.work.push_back(Work::Register);
         self.work.extend(assign);
+        if !changes.removed.is_empty() {
+            let removed = changes.removed.iter().map(|topic| (topic.name.clone(), topic.id));
+            self.work.push_back(Work::TopicsDeleted(removed.collect()));
+        }
         self.work.push_back(Work::Publish(new.clone()));
         for topic in &changes.removed {
             for index in 0..topic.partitions.len() as i32 {
                 let name = (topic.id, index);
                 self.work.extend([Work::Stop(name), Work::Forget(name)]);
             }
-        }
-        if !changes.removed.is_empty() {
-            let names = changes.removed.iter().map(|topic| topic.name.clone()).collect();
-            self.work.push_back(Work::TopicsDeleted(names));
         }
         self.work.push_back(Work::Applied(new.offset));
     }

@@ -3,6 +3,7 @@
 use super::hosted::{Hosted, Message, Who};
 use crate::{
     broker::shard::{self, PartitionJournal},
+    cluster::Image,
     config::Config,
     group::{Event, GroupMachine, command::Command, command::Reply},
     machine::{
@@ -14,7 +15,10 @@ use crate::{
     storage::StorageError,
 };
 use futures_util::FutureExt;
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 /// Between two attempts to load, in milliseconds.
 const RELOAD_PAUSE_MS: i64 = 500;
@@ -53,7 +57,12 @@ pub struct Shard {
 
 impl Shard {
     /// Replays what the partition holds.
-    pub fn load(partition: &mut Hosted, config: &Config, now: Now) -> Result<Shard, StorageError> {
+    pub fn load(
+        partition: &mut Hosted,
+        config: &Config,
+        image: &Arc<Image>,
+        now: Now,
+    ) -> Result<Shard, StorageError> {
         let mut shard = Shard {
             machine: None,
             mailbox: VecDeque::new(),
@@ -69,7 +78,7 @@ impl Shard {
             reload_at: Mono(0),
             timeout_ms: i64::from(config.offsets_commit_timeout_ms),
         };
-        shard.reload(partition, config, now)?;
+        shard.reload(partition, config, image, now)?;
         Ok(shard)
     }
 
@@ -77,6 +86,7 @@ impl Shard {
         &mut self,
         partition: &mut Hosted,
         config: &Config,
+        image: &Arc<Image>,
         now: Now,
     ) -> Result<(), StorageError> {
         self.machine = Some(replayed(partition, config)?);
@@ -86,6 +96,7 @@ impl Shard {
         self.loads += 1;
         let epoch = partition.view().leader_epoch.0;
         self.step(partition, now, Input::Elected { epoch });
+        self.mailbox.push_back(Mail::Event(Event::Topics(image.clone())));
         Ok(())
     }
 
@@ -106,10 +117,16 @@ impl Shard {
     }
 
     /// Does one thing; says what.
-    pub fn progress(&mut self, partition: &mut Hosted, config: &Config, now: Now) -> String {
+    pub fn progress(
+        &mut self,
+        partition: &mut Hosted,
+        config: &Config,
+        image: &Arc<Image>,
+        now: Now,
+    ) -> String {
         if self.machine.is_none() {
             self.reload_at = now.mono.after_ms(RELOAD_PAUSE_MS);
-            return match self.reload(partition, config, now) {
+            return match self.reload(partition, config, image, now) {
                 Ok(()) => "loaded again".to_owned(),
                 Err(error) => format!("not loaded: {error}"),
             };

@@ -10,7 +10,14 @@ fn hex(text: &str) -> Vec<u8> {
 
 fn offset(offset: i64, metadata: &str, commit_timestamp: i64, expire_timestamp: i64) -> Offset {
     let metadata = metadata.to_owned();
-    Offset { offset, leader_epoch: -1, metadata, commit_timestamp, expire_timestamp }
+    Offset {
+        offset,
+        leader_epoch: -1,
+        metadata,
+        commit_timestamp,
+        expire_timestamp,
+        topic_id: None,
+    }
 }
 
 /// Keys and values read from Kafka 4.1.1's own `__consumer_offsets`, and what they say.
@@ -118,9 +125,8 @@ fn older_versions_are_read() {
         ("0001 0000000000000007 0001 6d 0000000000000009 000000000000000b", offset(7, "m", 9, 11)),
         ("0002 0000000000000007 0001 6d 0000000000000009", offset(7, "m", 9, -1)),
         ("0003 0000000000000007 ffffffff 0001 6d 0000000000000009", offset(7, "m", 9, -1)),
-        // With a topic id, as later versions of Kafka write it.
         (
-            "0004 0000000000000007 ffffffff 02 6d 0000000000000009 01 00 10 00112233445566778899aabbccddeeff",
+            "0004 0000000000000007 ffffffff 02 6d 0000000000000009 01 00 10 00000000000000000000000000000000",
             offset(7, "m", 9, -1),
         ),
     ] {
@@ -163,4 +169,20 @@ fn other_kinds_are_passed_over_and_damage_is_an_error() {
     assert_eq!(Record::decode(&key, Some(&hex("0009"))), Err(unknown));
     let huge = hex("0003 0000 00000000 ffff ffff 0000000000000000 7fffffff");
     assert_eq!(Record::decode(&key, Some(&huge)), Err(DecodeError::Truncated));
+}
+
+/// As Kafka writes it from the version on that commits by topic id.
+#[test]
+fn a_topic_id_is_a_tagged_field() {
+    let key = hex("0001 0001 67 0001 74 00000003");
+    let text = "0004 0000000000000007 ffffffff 02 6d 0000000000000009 01 00 10 \
+                00112233445566778899aabbccddeeff";
+    let id = TopicId(uuid::uuid!("00112233-4455-6677-8899-aabbccddeeff"));
+    let value = Some(Offset { topic_id: Some(id), ..offset(7, "m", 9, -1) });
+    let record = Record::Offset { group: "g".into(), topic: "t".into(), partition: 3, value };
+    assert_eq!(record.encode(), (key.clone().into(), Some(hex(text).into())));
+    assert!(key.len() + hex(text).len() <= record.size());
+    assert_eq!(Record::decode(&key, Some(&hex(text))), Ok(Some(record)));
+    let other = "0004 0000000000000007 ffffffff 02 6d 0000000000000009 01 00 02 0011";
+    assert_eq!(Record::decode(&key, Some(&hex(other))), Err(DecodeError::Truncated));
 }

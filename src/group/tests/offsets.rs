@@ -1,6 +1,7 @@
 //! Offsets: commit, fetch, delete, expire.
 
 use super::*;
+use crate::ids::TopicId;
 
 const HOUR: u64 = 3_600_000;
 
@@ -182,15 +183,87 @@ fn offsets_of_deleted_topics_go() {
         })
     };
     script.send(topic("a")).send(topic("b")).send(topic("c")).unchecked();
-    script.event(Event::TopicsDeleted(vec!["a".into(), "c".into(), "x".into()])).sleep_to(0);
+    let gone = ["a", "c", "x"].map(|name| (name.to_owned(), TopicId(Uuid::from_u128(1))));
+    script.event(Event::TopicsDeleted(gone.to_vec())).sleep_to(0);
     script.send(fetch("g")).shows(expect![[r#"
-        @0 event TopicsDeleted(["a", "c", "x"])
+        @0 event TopicsDeleted a 1 c 1 x 1
             write Offset g a-0 tombstone
         @0 tick
             write Offset g c-0 tombstone
         @0 #4 Fetch g all
             reply #4 Fetched b-0@1 ""
     "#]]);
+}
+
+/// A commit for incarnation `id` of topic `t`.
+fn commit_to(id: u128, partition: i32) -> Command {
+    let offset = CommittedOffset { partition, offset: 1, leader_epoch: -1, metadata: "".into() };
+    Command::Commit(OffsetCommit {
+        topics: vec![("t".into(), vec![offset])],
+        topic_ids: [("t".to_owned(), TopicId(Uuid::from_u128(id)))].into(),
+        ..commit_of("g", "", -1)
+    })
+}
+
+/// Its offsets used to go with those of the topic before: it was deleted and created again between two looks at the image.
+#[test]
+fn a_topic_that_is_created_again_keeps_its_offsets() {
+    let mut script = script(settings());
+    script.send(commit_to(1, 0)).send(commit_to(1, 1)).unchecked();
+    script.send(commit_to(2, 0));
+    let gone = vec![("t".into(), TopicId(Uuid::from_u128(1)))];
+    script.event(Event::TopicsDeleted(gone)).send(fetch("g"));
+    // One that was on its way while the topic was deleted.
+    script.send(commit_to(1, 1)).send(commit_to(2, 2)).send(fetch("g")).shows(expect![[r#"
+        @0 #3 Commit g - generation -1 t-0@1
+            write Offset g t-0 1 epoch -1 "" of 2
+            reply #3 Offsets t-0
+        @0 event TopicsDeleted t 1
+            write Offset g t-1 tombstone
+        @0 #4 Fetch g all
+            reply #4 Fetched t-0@1 ""
+        @0 #5 Commit g - generation -1 t-1@1
+            reply #5 Offsets t-1:UnknownTopicOrPartition
+        @0 #6 Commit g - generation -1 t-2@1
+            write Offset g t-2 1 epoch -1 "" of 2
+            reply #6 Offsets t-2
+        @0 #7 Fetch g all
+            reply #7 Fetched t-0@1 "" t-2@1 ""
+    "#]]);
+}
+
+/// The broker died between a topic's deletion and the tombstones of its offsets.
+#[test]
+fn a_start_forgets_offsets_of_topics_that_are_gone() {
+    let mut before = script(settings());
+    before.send(commit_to(1, 0)).send(commit_to(2, 1)).send(commit("", -1)).unchecked();
+    for (topics, left) in
+        [(vec![("t", 1)], "t-0@5 \"m\""), (vec![("t", 2)], "t-0@5 \"m\" t-1@1 \"\"")]
+    {
+        let mut image = crate::cluster::Image::default();
+        for (name, id) in topics {
+            let topic_id = TopicId(Uuid::from_u128(id));
+            image.apply(&crate::cluster::Record::Topic { name: name.into(), topic_id });
+        }
+        let mut after = restarted(&before, settings());
+        after.elected(2).event(Event::Topics(image.into())).send(fetch("g"));
+        assert!(
+            after.transcript().ends_with(&format!("Fetched {left}\n")),
+            "{}",
+            after.transcript()
+        );
+    }
+    let mut after = restarted(&before, settings());
+    after.elected(2).event(Event::Topics(Default::default())).send(fetch("g")).shows(expect![[
+        r#"
+        @0 elected 2
+        @0 event Topics
+            write Offset g t-0 tombstone
+            write Offset g t-1 tombstone
+        @0 #1 Fetch g all
+            reply #1 Fetched
+    "#
+    ]]);
 }
 
 #[test]

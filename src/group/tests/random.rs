@@ -2,7 +2,10 @@
 //! answered, replay equals live, and what was deleted stays deleted.
 
 use super::*;
-use crate::machine::{Caller, Input, Mono, Now, Outcome};
+use crate::{
+    ids::TopicId,
+    machine::{Caller, Input, Mono, Now, Outcome},
+};
 use std::collections::BTreeSet;
 
 /// SplitMix64.
@@ -191,7 +194,10 @@ fn random_events_break_nothing() {
         for _ in 0..600 {
             match dice.below(60) {
                 0 => world.restart(),
-                1 => world.step(Input::Event(Event::TopicsDeleted(vec!["t".into()]))),
+                1 => world.step(Input::Event(Event::TopicsDeleted(vec![(
+                    "t".into(),
+                    TopicId(Uuid::nil()),
+                )]))),
                 2..=14 => world.sleep(dice.below(1_500)),
                 15..=24 => obedient_round(&mut world, &mut dice),
                 _ => {
