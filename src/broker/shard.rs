@@ -22,8 +22,9 @@ use tracing::{error, info, warn};
 
 /// Bytes replayed at a time.
 const REPLAY_BYTES: usize = 4 << 20;
-/// Between two attempts to load a coordinator whose journal failed.
+/// Before a coordinator whose journal failed is loaded again. Each time it cannot be loaded doubles it.
 const RELOAD_PAUSE: Duration = Duration::from_millis(500);
+const RELOAD_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Builds a coordinator's state from its log. Records of a kind this version does not know are passed over, as Kafka does.
 pub async fn load(
@@ -191,6 +192,11 @@ impl Journal<Record> for PartitionJournal {
     }
 }
 
+/// Whether everything appended to `partition` is committed.
+pub(crate) fn is_settled(view: &View) -> bool {
+    view.high_watermark >= view.log_end
+}
+
 /// Which topics exist, for a coordinator that was loaded: offsets of others are of the past.
 pub struct Topics {
     /// The image that has the coordinator start; not published yet.
@@ -203,6 +209,10 @@ impl Topics {
         let published = self.published.load_full();
         if published.offset > self.first.offset { published } else { self.first.clone() }
     }
+}
+
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(RELOAD_PAUSE_MAX)
 }
 
 /// Keeps a coordinator running on `partition` until the partition goes. `ready` hears when the first load is over. When the
@@ -218,8 +228,16 @@ pub async fn run(
 ) -> Result<(), String> {
     let index = partition.index();
     let timeout = Duration::from_millis(config.offsets_commit_timeout_ms.max(1) as u64);
-    let (mut ready, mut told) = (Some(ready), None);
+    let (mut ready, mut told, mut pause) = (Some(ready), None, RELOAD_PAUSE);
     loop {
+        let mut view = partition.watch();
+        if !is_settled(&view.borrow()) {
+            let _ = ready.take().map(|ready| ready.send(()));
+        }
+        // What a coordinator before had appended may still be on its way: whoever answers must know of it.
+        if view.wait_for(is_settled).await.is_err() {
+            return Ok(());
+        }
         let loaded = load(&partition, &config).await;
         if partition.watch().has_changed().is_err() {
             return Ok(());
@@ -232,10 +250,12 @@ pub async fn run(
                 }
                 told = Some(error);
                 let _ = ready.take().map(|ready| ready.send(()));
-                tokio::time::sleep(RELOAD_PAUSE).await;
+                tokio::time::sleep(pause).await;
+                pause = longer(pause);
                 continue;
             }
         };
+        (told, pause) = (None, RELOAD_PAUSE);
         let journal = PartitionJournal::new(partition.clone(), clock);
         let epoch = partition.view().leader_epoch.0;
         let (effects, _none) = mpsc::unbounded_channel();
@@ -266,7 +286,7 @@ pub async fn run(
 mod tests {
     use super::*;
     use crate::{
-        group::command::Command,
+        group::{command::Command, records::Generation},
         ids::{LeaderEpoch, NodeId, TopicId},
         machine::BatchKind,
         partition::{Assigned, SpawnParams},
@@ -280,9 +300,13 @@ mod tests {
 
     /// On the store's first log.
     async fn journal_on(store: Arc<Mem>) -> PartitionJournal {
+        journal_in_sync_with(store, vec![NodeId(1)]).await
+    }
+
+    async fn journal_in_sync_with(store: Arc<Mem>, isr: Vec<NodeId>) -> PartitionJournal {
         let config = Config::default().topic_defaults;
         let log = store.create(partition::log_options(&config)).unwrap();
-        let (leader_epoch, node, clock) = (LeaderEpoch(0), NodeId(1), Clock::start());
+        let (node, clock) = (NodeId(1), Clock::start());
         let params = SpawnParams {
             store,
             log,
@@ -291,12 +315,7 @@ mod tests {
             index: 0,
             node,
             config,
-            assigned: Assigned {
-                leader_epoch,
-                leading: true,
-                isr: vec![node],
-                replicas: vec![node],
-            },
+            assigned: assigned(isr),
             producer_id_expiration_ms: i64::MAX,
             producer_id_check_ms: i64::MAX,
             clock,
@@ -304,6 +323,11 @@ mod tests {
         };
         let (partition, _) = partition::spawn(params).await.unwrap();
         PartitionJournal::new(partition, clock)
+    }
+
+    fn assigned(isr: Vec<NodeId>) -> Assigned {
+        let leader_epoch = LeaderEpoch(0);
+        Assigned { leader_epoch, leading: true, replicas: isr.clone(), isr }
     }
 
     fn batch() -> Batch<Record> {
@@ -360,5 +384,53 @@ mod tests {
         assert_eq!(answer.err(), Some(ErrorCode::NotCoordinator), "it must not serve a part");
         partition.stop().await;
         assert_eq!(running.await.unwrap(), Ok(()));
+    }
+
+    /// Its journal failed while batches were still on their way; it was loaded without them and answered what it had
+    /// promised otherwise.
+    #[tokio::test]
+    async fn a_coordinator_is_loaded_when_all_that_was_appended_is_committed() {
+        let both = vec![NodeId(1), NodeId(2)];
+        let journal = journal_in_sync_with(Arc::new(Mem::new()), both).await;
+        let (partition, clock) = (journal.partition.clone(), journal.clock);
+        let value = Generation {
+            protocol_type: String::new(),
+            generation: 0,
+            protocol: None,
+            leader: None,
+            state_timestamp: 0,
+            members: Vec::new(),
+        };
+        let record = Record::Group { group: "g".into(), value: Some(value) };
+        let batch = Batch { records: vec![record], kind: BatchKind::Plain };
+        partition.append_internal(encode(&batch, 0).unwrap()).await.unwrap();
+
+        let (groups, config) = (Arc::new(Coordinator::new(1)), Arc::new(Config::dev()));
+        let (ready, loaded) = oneshot::channel();
+        let topics = Topics { first: Arc::default(), published: Arc::default() };
+        let shard = run(partition.clone(), groups.clone(), config, topics, clock, ready);
+        let running = tokio::spawn(shard);
+        loaded.await.unwrap();
+        assert_eq!(groups.list(&[], &[]).await.unwrap().len(), 0, "it does not serve yet");
+        partition.assign(assigned(vec![NodeId(1)])).await;
+        let describe = || Command::Describe { groups: vec!["g".into()] };
+        let described = loop {
+            match groups.call_shard(0, describe()).await {
+                Err(ErrorCode::NotCoordinator) => tokio::task::yield_now().await,
+                other => break format!("{other:?}"),
+            }
+        };
+        assert_eq!(described, r#"Ok(Described (g Empty "" ""))"#);
+        partition.stop().await;
+        assert_eq!(running.await.unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn attempts_to_load_become_rarer() {
+        let pauses: Vec<u128> = std::iter::successors(Some(RELOAD_PAUSE), |it| Some(longer(*it)))
+            .map(|it| it.as_millis())
+            .take(8)
+            .collect();
+        assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
     }
 }

@@ -126,6 +126,9 @@ impl Shard {
     ) -> String {
         if self.machine.is_none() {
             self.reload_at = now.mono.after_ms(RELOAD_PAUSE_MS);
+            if !shard::is_settled(&partition.view()) {
+                return "waits until it can be loaded".to_owned();
+            }
             return match self.reload(partition, config, image, now) {
                 Ok(()) => "loaded again".to_owned(),
                 Err(error) => format!("not loaded: {error}"),
