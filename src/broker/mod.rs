@@ -3,6 +3,9 @@
 //! Start: open the store; let the controller replay its log; bind; register; carry out the image (partitions opened,
 //! coordinators loaded); only then accept. So whoever can connect can be served. Stop is the reverse.
 //!
+//! When storage stops writing the broker goes on with what can be read: Fetch, ListOffsets, Metadata. Producers and whoever
+//! changes metadata get KAFKA_STORAGE_ERROR; groups have no coordinator.
+//!
 //! There are no globals: several brokers live in one process. The library never ends the process: an actor that dies
 //! poisons its broker, `failed` says why, and the caller decides.
 
@@ -17,7 +20,7 @@ use crate::{
     group,
     handlers::{Ctx, fetch},
     ids::{NodeId, fresh_uuid},
-    machine::clock::Clock,
+    machine::{clock::Clock, runner::JournalError},
     net, partition, session,
     storage::{LogStore, StorageError, mem::Mem},
 };
@@ -150,9 +153,16 @@ impl Broker {
                         changed = images.changed() => if changed.is_err() { return },
                     }
                     let image = images.borrow_and_update().clone();
-                    if let Err(error) = reconciler.apply(image).await {
-                        poison.fail(format!("cannot carry out a change of metadata: {error}"));
-                        return;
+                    match reconciler.apply(image).await {
+                        Ok(()) => {}
+                        Err(StorageError::Io(error)) => {
+                            error!(%error, "a change of metadata cannot be carried out: no other will be");
+                            return;
+                        }
+                        Err(error) => {
+                            poison.fail(format!("cannot carry out a change of metadata: {error}"));
+                            return;
+                        }
                     }
                 }
             }
@@ -225,13 +235,14 @@ impl Broker {
     }
 }
 
-/// The controller's end is as bad as an actor's.
-fn watch_controller(
-    task: JoinHandle<Result<(), crate::machine::runner::JournalError>>,
-    reconciler: &Reconciler,
-) {
+/// The controller's end is as bad as an actor's, unless the store has stopped writing: what there is can be read on.
+fn watch_controller(task: JoinHandle<Result<(), JournalError>>, reconciler: &Reconciler) {
     let ended = async move {
         match task.await {
+            Ok(Err(JournalError::Failed(error))) => {
+                error!(%error, "metadata cannot be changed any more");
+                Ok(())
+            }
             Ok(ended) => ended.map_err(|error| error.to_string()),
             Err(panic) => Err(panic.to_string()),
         }
@@ -319,6 +330,8 @@ async fn open_store(config: &Config) -> Result<Arc<dyn LogStore>, StartError> {
     )))
 }
 
+#[cfg(test)]
+mod stopped;
 #[cfg(test)]
 mod tests {
     use super::*;

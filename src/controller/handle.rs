@@ -11,7 +11,7 @@ use crate::{
     cluster::names,
     config::Config,
     ids::{ProducerId, TopicId, fresh_uuid},
-    machine::runner::{self, CallError},
+    machine::runner::{self, CallError, JournalError},
     wire::ErrorCode,
 };
 use std::{ops::Range, sync::Arc, time::Duration};
@@ -28,8 +28,10 @@ pub const REQUEST_TIMEOUT_MS: i32 = 30_000;
 pub struct Handle {
     machine: runner::Handle<Controller>,
     config: Arc<Config>,
-    /// The metadata offset this node has applied.
+    /// The metadata offset this node has applied; closed when it applies no more.
     applied: watch::Receiver<i64>,
+    /// Why the controller has ended.
+    ended: watch::Receiver<Option<JournalError>>,
     /// Allocated to this node, committed, not yet given out.
     producer_ids: Arc<Mutex<Range<i64>>>,
 }
@@ -39,12 +41,13 @@ impl Handle {
         machine: runner::Handle<Controller>,
         config: Arc<Config>,
         applied: watch::Receiver<i64>,
+        ended: watch::Receiver<Option<JournalError>>,
     ) -> Handle {
-        Handle { machine, config, applied, producer_ids: Arc::default() }
+        Handle { machine, config, applied, ended, producer_ids: Arc::default() }
     }
 
     /// Creates topics; a result for each name. Names that come twice are refused, and nothing is created when
-    /// `validate_only`. Err: the whole request failed, with REQUEST_TIMED_OUT or NOT_CONTROLLER.
+    /// `validate_only`. Err: the whole request failed, with REQUEST_TIMED_OUT, NOT_CONTROLLER or KAFKA_STORAGE_ERROR.
     pub async fn create_topics(
         &self,
         topics: Vec<NewTopic>,
@@ -119,7 +122,9 @@ impl Handle {
         let mut block = self.producer_ids.lock().await;
         if block.is_empty() {
             // Committed is enough: nobody needs to have applied it.
-            let reply = self.call(Command::AllocateProducerIds, REQUEST_TIMEOUT_MS).await?;
+            let reply = self.call(Command::AllocateProducerIds, REQUEST_TIMEOUT_MS).await;
+            // What producers retry; as Kafka's `RPCProducerIdManager` says it.
+            let reply = reply.map_err(|_| ErrorCode::CoordinatorLoadInProgress)?;
             match reply.answer {
                 Answer::ProducerIds(ids) => *block = ids?,
                 other => unreachable!("{other:?} answers another command"),
@@ -137,6 +142,10 @@ impl Handle {
     }
 
     async fn ask(&self, command: Command, timeout_ms: i32) -> Result<Answer, ErrorCode> {
+        // Nobody would see what was changed.
+        if self.applied.has_changed().is_err() {
+            return Err(ErrorCode::KafkaStorageError);
+        }
         let reply = self.call(command, timeout_ms).await?;
         self.wait_applied(reply.offset, timeout_ms).await;
         Ok(reply.answer)
@@ -150,8 +159,17 @@ impl Handle {
         let call = self.machine.call(command);
         match tokio::time::timeout(Duration::from_millis(limit), call).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(CallError::Gone)) => Err(ErrorCode::NotController),
+            Ok(Err(CallError::Gone)) => Err(self.why_gone().await),
             Ok(Err(CallError::TimedOut)) | Err(_) => Err(ErrorCode::RequestTimedOut),
+        }
+    }
+
+    /// *Storage stopped writing*: metadata is as it was, and stays so until a restart.
+    async fn why_gone(&self) -> ErrorCode {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(JournalError::Failed(_))) => ErrorCode::KafkaStorageError,
+            _ => ErrorCode::NotController,
         }
     }
 

@@ -3,6 +3,9 @@
 //! `machine` decides, `quorum` agrees (`raft` is its real form), `handle` is how the rest of the broker asks. The runner
 //! holds a speculative image ahead of the committed one; committed images come out of `start`, in order, for
 //! `broker::reconcile`.
+//!
+//! When the store stops writing the controller ends: who asks is told KAFKA_STORAGE_ERROR until a restart, and what the
+//! last image says goes on.
 
 pub mod handle;
 pub mod machine;
@@ -25,7 +28,7 @@ use crate::{
 use machine::{Controller, Settings};
 use quorum::{MetadataQuorum, QuorumJournal};
 use raft::RaftQuorum;
-use std::{sync::Arc, time::Duration};
+use std::{panic::resume_unwind, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinHandle,
@@ -89,7 +92,16 @@ pub async fn run<Q: MetadataQuorum>(
     let (effects, _) = mpsc::unbounded_channel();
     let journal = QuorumJournal(quorum);
     let (machine, task) = runner::spawn(machine, journal, epoch, effects, clock, COMMIT_WAIT_MAX);
-    Ok(Started { handle: Handle::new(machine, config, applied), images, task })
+    let (end, ended) = watch::channel(None);
+    let task = tokio::spawn(async move {
+        let result = match task.await {
+            Ok(result) => result,
+            Err(error) => resume_unwind(error.into_panic()),
+        };
+        end.send_replace(result.clone().err());
+        result
+    });
+    Ok(Started { handle: Handle::new(machine, config, applied, ended), images, task })
 }
 
 /// A uuid as Kafka writes it: URL-safe base64 without padding, 22 characters.

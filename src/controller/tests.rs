@@ -138,7 +138,9 @@ async fn a_store_that_fails_ends_the_controller() {
     disk.fail_next_sync();
     let topics = vec![NewTopic::named("t")];
     let answer = node.handle.create_topics(topics, false, 1000).await;
-    assert_eq!(answer, Err(ErrorCode::NotController));
+    assert_eq!(answer, Err(ErrorCode::KafkaStorageError));
+    let id = node.handle.allocate_producer_id().await;
+    assert_eq!(id, Err(ErrorCode::CoordinatorLoadInProgress));
     assert!(matches!(node.task.await.unwrap(), Err(JournalError::Failed(_))));
     assert!(node.images.borrow().topic("t").is_none());
 }

@@ -49,6 +49,7 @@ pub struct Disk {
     /// How often a log was cut.
     cuts: BTreeMap<LogId, u64>,
     fail_write: bool,
+    fail_create: bool,
     fail_sync: bool,
     full: bool,
     /// Writing has stopped until restart.
@@ -81,6 +82,7 @@ impl Disk {
 
     /// Without space too: a topic that the cluster agreed on must have its logs, or the node could not serve at all.
     pub fn created(&mut self, log: LogId, options: &LogOptions) -> Result<(), StorageError> {
+        self.fail_write |= std::mem::take(&mut self.fail_create);
         match self.may_write() {
             Err(StorageError::OutOfSpace) => {}
             result => result?,
@@ -266,6 +268,11 @@ impl Mem {
     /// Fails the next write; writing stops until a crash or restart.
     pub fn fail_next_write(&self) {
         self.disk.lock().fail_write = true;
+    }
+
+    /// Fails the next creation of a log, as `fail_next_write`.
+    pub fn fail_next_create(&self) {
+        self.disk.lock().fail_create = true;
     }
 
     /// Fails the next sync; writing stops until a crash or restart.
