@@ -24,6 +24,9 @@ pub const PRODUCE_IN_FLIGHT_MAX: usize = 64;
 pub const INLINE_BATCH_BYTES_MAX: usize = 4 << 10;
 /// Bytes of one file range that are in memory at a time while a socket drains.
 pub const FILE_PIECE_BYTES_MAX: usize = 256 << 10;
+/// Groups of one node's coordinators, each partition of `__consumer_offsets` its share: about 1 KiB each without members.
+/// Kafka has no bound; groups without members and offsets go at the next look for what has expired.
+pub const GROUPS_MAX: usize = 1_000_000;
 /// Members of one group, those included that were only given an id. Kafka has no bound beside `group.max.size`; its largest
 /// known groups have some thousands.
 pub const GROUP_MEMBERS_MAX: usize = 50_000;

@@ -25,6 +25,7 @@ use std::{
     fmt,
     sync::Arc,
 };
+use tracing::warn;
 
 /// The coordinator of the groups whose ids fall into one partition.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct GroupMachine {
     deleted_topics: Incarnations,
     /// Topics deleted of late: a commit that was on its way is refused.
     gone: BTreeSet<TopicId>,
+    /// There were too many groups when another was asked for.
+    is_full: bool,
 }
 
 /// What a shard is told.
@@ -78,6 +81,7 @@ impl GroupMachine {
             timers: Timers::default(),
             deleted_topics: Incarnations::new(),
             gone: BTreeSet::new(),
+            is_full: false,
         }
     }
 }
@@ -195,6 +199,9 @@ impl GroupMachine {
         if !is_known && !request.member_id.is_empty() {
             return refuse(out, ErrorCode::UnknownMemberId);
         }
+        if !is_known && !self.has_room() {
+            return refuse(out, ErrorCode::CoordinatorNotAvailable);
+        }
         without_repeats(&mut request.protocols);
         let id: Id = request.group.as_str().into();
         let group = self.groups.entry(id.clone()).or_insert_with(|| Group::new(id, now.wall_ms));
@@ -205,6 +212,16 @@ impl GroupMachine {
             // A group exists from the first request on, even one that was refused.
             out.write(group.first_record());
         }
+    }
+
+    /// Whether there may be one more group.
+    fn has_room(&mut self) -> bool {
+        let is_full = self.groups.len() >= self.settings.groups_max;
+        if is_full && !self.is_full {
+            warn!(groups = self.groups.len(), "no group is taken in any more");
+        }
+        self.is_full = is_full;
+        !is_full
     }
 
     fn sync(&mut self, now: Now, caller: Caller, request: SyncGroup, out: &mut Outcome<Self>) {
@@ -275,10 +292,15 @@ impl GroupMachine {
     fn commit(&mut self, now: Now, request: OffsetCommit, out: &mut Outcome<Self>) -> Reply {
         let mut turn =
             Turn { now, settings: &self.settings, timers: &mut self.timers, out: &mut *out };
-        let checked = match self.groups.get(&*request.group) {
-            Some(group) => group.check_commit(&mut turn, &request),
+        let known = self.groups.get(&*request.group);
+        let known = known.map(|group| group.check_commit(&mut turn, &request));
+        let checked = match known {
+            Some(checked) => checked,
             // Whoever assigns partitions by hand or administers makes a group by committing to it.
-            None if request.generation < 0 => Ok(()),
+            None if request.generation < 0 => match self.has_room() {
+                true => Ok(()),
+                false => Err(ErrorCode::CoordinatorNotAvailable),
+            },
             None if request.knows_group_id_not_found => Err(ErrorCode::GroupIdNotFound),
             None => Err(ErrorCode::IllegalGeneration),
         };

@@ -48,7 +48,7 @@ mod timers;
 pub use coordinator::Coordinator;
 pub use machine::{Effect, Event, GroupMachine};
 
-use crate::config::Config;
+use crate::{config::Config, limits::GROUPS_MAX};
 use records::Record;
 
 /// What a machine needs of the configuration; fields are Kafka's settings.
@@ -64,6 +64,8 @@ pub struct Settings {
     pub offsets_retention_check_interval_ms: i64,
     /// Of the shard's log: what is written together has to fit.
     pub message_max_bytes: i32,
+    /// Groups of one shard; who would make one more is told COORDINATOR_NOT_AVAILABLE, which clients retry.
+    pub groups_max: usize,
 }
 
 impl Default for Settings {
@@ -78,6 +80,7 @@ impl Default for Settings {
             offsets_retention_minutes: 7 * 24 * 60,
             offsets_retention_check_interval_ms: 600_000,
             message_max_bytes: 1_048_588,
+            groups_max: GROUPS_MAX,
         }
     }
 }
@@ -97,6 +100,7 @@ impl Settings {
             offsets_retention_minutes: config.offsets_retention_minutes,
             offsets_retention_check_interval_ms: config.offsets_retention_check_interval_ms,
             message_max_bytes: config.message_max_bytes,
+            groups_max: GROUPS_MAX / config.offsets_topic_num_partitions.max(1) as usize,
         }
     }
 

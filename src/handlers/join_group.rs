@@ -20,7 +20,7 @@ use crate::{
 };
 use bytes::Bytes;
 use std::net::IpAddr;
-use tracing::info;
+use tracing::debug;
 
 pub const API: Api = Api::new(11, "JoinGroup", 0, 9, 6);
 
@@ -31,7 +31,7 @@ pub async fn handle(
     request: JoinGroupRequest,
 ) -> JoinGroupResponse {
     if let Some(reason) = request.reason.as_ref().filter(|it| !it.is_empty()) {
-        info!(group = %*request.group_id, member = %request.member_id, %reason, "a member joins");
+        debug!(group = %*request.group_id, member = %request.member_id, %reason, "a member joins");
     }
     let response = match join(ctx, session, version, request).await {
         Ok(joined) => response(joined),

@@ -16,7 +16,7 @@ use crate::{
         },
     },
 };
-use tracing::info;
+use tracing::debug;
 
 pub const API: Api = Api::new(13, "LeaveGroup", 0, 5, 4);
 
@@ -51,7 +51,7 @@ async fn leave(ctx: &Ctx, request: &LeaveGroupRequest) -> Result<Vec<LeftMember>
     let group = group_id(&request.group_id)?;
     for it in &request.members {
         if let Some(reason) = it.reason.as_ref().filter(|it| !it.is_empty()) {
-            info!(%group, member = %it.member_id, %reason, "a member leaves");
+            debug!(%group, member = %it.member_id, %reason, "a member leaves");
         }
     }
     let members = || {

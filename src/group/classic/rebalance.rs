@@ -3,6 +3,7 @@
 use super::{Group, Id, InitialDelay, State, Timer, Turn};
 use crate::wire::ErrorCode;
 use bytes::Bytes;
+use tracing::info;
 
 impl Group {
     /// Begins a rebalance, or sees whether the one that goes on is complete.
@@ -85,6 +86,8 @@ impl Group {
         self.pending_syncs.clear();
         self.protocol = self.vote();
         self.subscribed = self.subscriptions();
+        let (generation, members) = (self.generation, self.members.len());
+        info!(group = &*self.id, generation, members, "a generation begins");
         if self.members.is_empty() {
             self.enter(turn, State::Empty);
             turn.out.write(self.record(|_, _| Bytes::new()));

@@ -365,3 +365,28 @@ fn an_answer_cannot_grow_without_end() {
     script.send(Command::Fetch { group: "g".into(), topics });
     assert!(script.transcript().ends_with("reply #2 UnknownServerError\n"));
 }
+
+#[test]
+fn groups_have_a_bound() {
+    let mut script = script(Settings { groups_max: 1, ..settings() });
+    let of = |group: &str| Command::Commit(commit_of(group, "", -1));
+    let join = |group: &str| Command::Join(JoinGroup { group: group.into(), ..join("") });
+    script.send(join("g")).send(leave(&id(0))).unchecked();
+    script.send(of("h")).send(join("h")).send(of("g")).shows(expect![[r#"
+        @0 #3 Commit h - generation -1 t-0@5
+            reply #3 Offsets t-0:CoordinatorNotAvailable
+        @0 #4 Join h - range=b"r"
+            reply #4 CoordinatorNotAvailable -
+        @0 #5 Commit g - generation -1 t-0@5
+            reply #5 Offsets t-0:UnknownMemberId
+    "#]]);
+    script.sleep_to(0).unchecked();
+    script.send(Command::Delete { groups: vec!["g".into()] }).unchecked();
+    script.send(of("h")).send(of("g")).shows(expect![[r#"
+        @0 #7 Commit h - generation -1 t-0@5
+            write Offset h t-0 5 epoch -1 "m"
+            reply #7 Offsets t-0
+        @0 #8 Commit g - generation -1 t-0@5
+            reply #8 Offsets t-0:CoordinatorNotAvailable
+    "#]]);
+}
