@@ -1,7 +1,8 @@
 //! The state that metadata records make: immutable once shared, cheap to clone, published once per committed batch.
 //!
 //! Maps share structure between an image and its clones; what a record does not touch is not copied. Where a clone came
-//! from is not remembered: `changes` compares any two images.
+//! from is not remembered, but what the last entry touched is: `changes_since` looks at no more when it compares an image
+//! with the one before, and compares any two images otherwise.
 
 use super::{
     names,
@@ -49,6 +50,22 @@ pub struct Image {
     brokers: RedBlackTreeMapSync<NodeId, Broker>,
     configs: RedBlackTreeMapSync<Resource, Arc<Configs>>,
     next_producer_id: i64,
+    last: Touched,
+}
+
+/// What one entry touched. Says nothing about an image, so that all are equal.
+#[derive(Debug, Clone, Default)]
+struct Touched {
+    /// The offset before it.
+    since: i64,
+    topics: BTreeSet<String>,
+    configs: BTreeSet<Resource>,
+}
+
+impl PartialEq for Touched {
+    fn eq(&self, _: &Touched) -> bool {
+        true
+    }
 }
 
 impl Image {
@@ -88,6 +105,32 @@ impl Image {
     /// Producer ids below it are taken.
     pub fn next_producer_id(&self) -> i64 {
         self.next_producer_id
+    }
+
+    /// Changes the image by one entry of the metadata log.
+    pub fn apply_entry(&mut self, records: &[Record]) {
+        let mut touched = Touched { since: self.offset, ..Touched::default() };
+        for record in records {
+            match record {
+                Record::Topic { name, .. } => {
+                    touched.topics.insert(name.clone());
+                }
+                Record::Partition { topic_id, .. } => {
+                    touched.topics.extend(self.names.get(topic_id).cloned());
+                }
+                Record::RemoveTopic { topic_id } => {
+                    let Some(name) = self.names.get(topic_id) else { continue };
+                    touched.topics.insert(name.clone());
+                    touched.configs.insert(Resource::Topic(name.clone()));
+                }
+                Record::Config { resource, .. } => {
+                    touched.configs.insert(resource.clone());
+                }
+                Record::Cluster { .. } | Record::Broker { .. } | Record::ProducerIds { .. } => {}
+            }
+            self.apply(record);
+        }
+        self.last = touched;
     }
 
     /// Changes the image by one record. A record that names what does not exist changes nothing but the offset.
@@ -183,35 +226,44 @@ impl Image {
     /// What differs between `old` and this image, whatever lies between them.
     pub fn changes_since(&self, old: &Image) -> Changes {
         let mut changes = Changes { brokers: self.brokers != old.brokers, ..Changes::default() };
-        for topic in old.topics() {
-            if self.topic(&topic.name).is_none_or(|now| now.id != topic.id) {
-                changes.removed.push(topic.clone());
-            }
+        if old.offset == self.last.since && old.offset < self.offset {
+            self.last.topics.iter().for_each(|name| self.compare_topic(old, name, &mut changes));
+            self.last.configs.iter().for_each(|it| self.compare_configs(old, it, &mut changes));
+            return changes;
         }
-        for topic in self.topics() {
-            match old.topic(&topic.name) {
-                Some(before) if Arc::ptr_eq(before, topic) => {}
-                Some(before) if before.id == topic.id => {
-                    let differs =
-                        |at: &usize| before.partitions.get(*at) != topic.partitions.get(*at);
-                    let partitions: Vec<i32> =
-                        (0..topic.partitions.len()).filter(differs).map(|at| at as i32).collect();
-                    if !partitions.is_empty() {
-                        changes.changed.push((topic.clone(), partitions));
-                    }
-                }
-                _ => changes.added.push(topic.clone()),
-            }
-        }
-        for (resource, configs) in self.configs.iter() {
-            if old.configs.get(resource) != Some(configs) {
-                changes.configs.push(resource.clone());
-            }
-        }
+        let gone = old.topics.keys().filter(|name| !self.topics.contains_key(*name));
+        gone.for_each(|name| self.compare_topic(old, name, &mut changes));
+        self.topics.keys().for_each(|name| self.compare_topic(old, name, &mut changes));
+        let gone = old.configs.keys().filter(|it| !self.configs.contains_key(*it));
+        self.configs.keys().for_each(|it| self.compare_configs(old, it, &mut changes));
+        gone.for_each(|it| self.compare_configs(old, it, &mut changes));
         changes
-            .configs
-            .extend(old.configs.keys().filter(|gone| !self.configs.contains_key(*gone)).cloned());
-        changes
+    }
+
+    fn compare_topic(&self, old: &Image, name: &str, changes: &mut Changes) {
+        let (before, now) = (old.topic(name), self.topic(name));
+        if let (Some(before), Some(now)) = (before, now)
+            && before.id == now.id
+        {
+            if Arc::ptr_eq(before, now) {
+                return;
+            }
+            let differs = |at: &usize| before.partitions.get(*at) != now.partitions.get(*at);
+            let partitions: Vec<i32> =
+                (0..now.partitions.len()).filter(differs).map(|at| at as i32).collect();
+            if !partitions.is_empty() {
+                changes.changed.push((now.clone(), partitions));
+            }
+            return;
+        }
+        changes.removed.extend(before.cloned());
+        changes.added.extend(now.cloned());
+    }
+
+    fn compare_configs(&self, old: &Image, resource: &Resource, changes: &mut Changes) {
+        if old.configs.get(resource) != self.configs.get(resource) {
+            changes.configs.push(resource.clone());
+        }
     }
 
     fn records(&self) -> Vec<Record> {

@@ -84,10 +84,7 @@ impl MetadataQuorum for Ideal {
 
     async fn propose(&mut self, entry: String) -> Result<Ticket, JournalError> {
         let records = decode(&entry).map_err(|error| JournalError::Failed(error.to_string()))?;
-        self.image.send_modify(|image| {
-            let image = Arc::make_mut(image);
-            records.iter().for_each(|record| image.apply(record));
-        });
+        self.image.send_modify(|image| Arc::make_mut(image).apply_entry(&records));
         self.proposed += 1;
         Ok(Ticket(self.proposed))
     }

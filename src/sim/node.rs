@@ -143,8 +143,8 @@ impl Node {
         let mut image = Image::clone(&self.process.committed);
         for record in &records {
             self.process.controller.apply(record, BatchKind::Plain);
-            image.apply(record);
         }
+        image.apply_entry(&records);
         self.process.committed = Arc::new(image);
         self.quorum.push(records);
     }

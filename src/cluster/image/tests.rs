@@ -87,7 +87,7 @@ fn changes_name_what_differs() {
     let changes = new.changes_since(&old);
     let names = |topics: &[Arc<Topic>]| topics.iter().map(|t| t.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&changes.added), ["again"]);
-    assert_eq!(names(&changes.removed), ["again", "gone"]);
+    assert_eq!(names(&changes.removed), ["gone", "again"]);
     assert_eq!(changes.changed, [(new.topic("grown").unwrap().clone(), vec![1, 2])]);
     let configs = ["same", "gone"].map(|name| Resource::Topic(name.to_owned()));
     assert_eq!((changes.configs.as_slice(), changes.brokers), (&configs[..], false));
@@ -150,5 +150,41 @@ fn bad_text_is_an_error() {
     );
     for text in ["", "x\n", "3\n{"] {
         assert!(Image::from_snapshot(text).is_err(), "{text:?}");
+    }
+}
+
+/// Creating topics one after the other took a comparison of all topics for each.
+#[test]
+fn from_one_entry_to_the_next_only_what_it_touched_is_looked_at() {
+    let mut old = image(topic("a", id(1), 1));
+    let mut new = old.clone();
+    new.apply_entry(&topic("b", id(2), 1));
+    assert_eq!(new.changes_since(&old).added, [new.topic("b").unwrap().clone()]);
+    // An image that cannot be: were all topics compared, `a` would be removed.
+    old.topics.insert_mut("c".to_owned(), old.topic("a").unwrap().clone());
+    assert_eq!(new.changes_since(&old).removed, []);
+    assert_eq!(image([]).changes_since(&old).removed.len(), 2);
+}
+
+/// `changes` without what depends on the order of looking.
+fn sorted(mut changes: Changes) -> Changes {
+    let by_name = |topics: &mut Vec<Arc<Topic>>| topics.sort_by(|a, b| a.name.cmp(&b.name));
+    by_name(&mut changes.added);
+    by_name(&mut changes.removed);
+    changes.changed.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+    changes.configs.sort();
+    changes
+}
+
+proptest! {
+    #[test]
+    fn what_an_entry_touched_is_what_differs(history in histories(), at in 0usize..100) {
+        let (before, entry) = history.split_at(at.min(history.len()));
+        let old = image(before.to_vec());
+        let mut new = old.clone();
+        new.apply_entry(entry);
+        let mut compared = new.clone();
+        compared.last.since = -1;
+        prop_assert_eq!(sorted(new.changes_since(&old)), sorted(compared.changes_since(&old)));
     }
 }

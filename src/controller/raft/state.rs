@@ -84,10 +84,7 @@ impl RaftStateMachine<TypeConfig> for State {
                 }
                 EntryPayload::Normal(text) => {
                     let records = decode(&text).map_err(|error| failed(ErrorVerb::Read, &error))?;
-                    self.image.send_modify(|image| {
-                        let image = Arc::make_mut(image);
-                        records.iter().for_each(|record| image.apply(record));
-                    });
+                    self.image.send_modify(|image| Arc::make_mut(image).apply_entry(&records));
                 }
             }
             self.last_applied = Some(entry.log_id);
