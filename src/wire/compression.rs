@@ -1,7 +1,8 @@
 //! The four codecs of record batches, with a hard limit on what comes out.
 //!
 //! A batch's attributes name the codec of everything behind its header. Formats are Kafka's: snappy in the framing of
-//! xerial's Java library or raw, LZ4 frames, gzip and zstd streams. Not here: what is compressed (`batch`, `record`).
+//! xerial's Java library or raw, one LZ4 frame of independent blocks, gzip and zstd streams. What Kafka's readers take is
+//! taken, and nothing else: consumers have the same readers. Not here: what is compressed (`batch`, `record`).
 
 use bytes::Bytes;
 use std::io::{self, Read, Write};
@@ -51,8 +52,8 @@ pub fn decompress(codec: Compression, input: &[u8], max: usize) -> Result<Bytes,
     let output = match codec {
         Compression::None if input.len() > max => return Err(CodecError::TooLarge(max)),
         Compression::None => Bytes::copy_from_slice(input),
-        Compression::Gzip => read(codec, flate2::bufread::MultiGzDecoder::new(input), max)?,
-        Compression::Lz4 => read(codec, lz4_flex::frame::FrameDecoder::new(input), max)?,
+        Compression::Gzip => gzip(input, max)?,
+        Compression::Lz4 => lz4(input, max)?,
         Compression::Zstd => {
             let decoder = zstd::stream::read::Decoder::with_buffer(input);
             read(codec, decoder.map_err(|error| corrupt(codec, error))?, max)?
@@ -95,12 +96,67 @@ fn corrupt(codec: Compression, error: impl ToString) -> CodecError {
 
 fn read(codec: Compression, decoder: impl Read, max: usize) -> Result<Bytes, CodecError> {
     let mut output = Vec::new();
-    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
-    decoder.take(limit).read_to_end(&mut output).map_err(|error| corrupt(codec, error))?;
-    if output.len() > max {
-        return Err(CodecError::TooLarge(max));
-    }
+    read_into(codec, decoder, max, &mut output)?;
     Ok(output.into())
+}
+
+/// Adds what `decoder` gives to `output`, which may become `max` bytes long.
+fn read_into(
+    codec: Compression,
+    decoder: impl Read,
+    max: usize,
+    output: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    let left = u64::try_from(max.saturating_sub(output.len())).unwrap_or(u64::MAX);
+    let mut limited = decoder.take(left.saturating_add(1));
+    limited.read_to_end(output).map_err(|error| corrupt(codec, error))?;
+    if output.len() > max { Err(CodecError::TooLarge(max)) } else { Ok(()) }
+}
+
+/// The start of a gzip member that is deflated.
+const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
+
+/// Members until something else follows, which is no part of the stream (`GZIPInputStream`).
+fn gzip(input: &[u8], max: usize) -> Result<Bytes, CodecError> {
+    let mut output = Vec::new();
+    let mut left = input;
+    loop {
+        let mut member = flate2::bufread::GzDecoder::new(left);
+        read_into(Compression::Gzip, &mut member, max, &mut output)?;
+        left = member.into_inner();
+        if !left.starts_with(&GZIP_MAGIC) {
+            return Ok(output.into());
+        }
+    }
+}
+
+const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
+/// Of a frame's flags: the version, independent blocks, and the two bits for a dictionary and for future use.
+const LZ4_FLAGS: u8 = 0b1110_0011;
+const LZ4_FLAGS_WANTED: u8 = 0b0110_0000;
+
+/// One frame, whole; what follows it is no part of it. Blocks must not refer to earlier ones
+/// (`Lz4BlockInputStream`).
+fn lz4(input: &[u8], max: usize) -> Result<Bytes, CodecError> {
+    let codec = Compression::Lz4;
+    let flags = input.strip_prefix(&LZ4_MAGIC).and_then(<[u8]>::first);
+    if flags.is_none_or(|flags| flags & LZ4_FLAGS != LZ4_FLAGS_WANTED) {
+        return Err(corrupt(codec, "not a frame of independent blocks"));
+    }
+    read(codec, lz4_flex::frame::FrameDecoder::new(ToTheEnd(input)), max)
+}
+
+/// Bytes whose reader must stop by itself: it is an error to want more than there are. Without it, a frame that lacks its
+/// end would pass for a whole one.
+struct ToTheEnd<'a>(&'a [u8]);
+
+impl Read for ToTheEnd<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(into)? {
+            0 if !into.is_empty() => Err(io::ErrorKind::InvalidData.into()),
+            len => Ok(len),
+        }
+    }
 }
 
 /// The start of xerial's framing; its version and lowest compatible version (int32 each) follow, then blocks of an int32
@@ -114,18 +170,22 @@ const SNAPPY_EXPANSION_MAX: usize = 22;
 
 fn snappy(input: &[u8], max: usize) -> Result<Bytes, CodecError> {
     let mut output = Vec::new();
+    let cut = || corrupt(Compression::Snappy, "the bytes end within a block");
+    if input.is_empty() {
+        return Err(cut());
+    }
     if !input.starts_with(&XERIAL_MAGIC) {
         snappy_block(input, max, &mut output)?;
         return Ok(output.into());
     }
-    let cut = || corrupt(Compression::Snappy, "the bytes end within a block");
     let mut left = input;
     while !left.is_empty() {
         if left.starts_with(&XERIAL_MAGIC) {
             left = left.get(XERIAL_HEADER_BYTES..).ok_or_else(cut)?;
             continue;
         }
-        let (len, rest) = left.split_first_chunk().ok_or_else(cut)?;
+        // Too few bytes for a length end the stream.
+        let Some((len, rest)) = left.split_first_chunk() else { break };
         let len = usize::try_from(i32::from_be_bytes(*len)).map_err(|_| cut())?;
         let (block, rest) = rest.split_at_checked(len).ok_or_else(cut)?;
         snappy_block(block, max, &mut output)?;
@@ -240,15 +300,20 @@ mod tests {
         ),
     ];
 
+    fn bytes(digits: &str) -> Vec<u8> {
+        let pair = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+        (0..digits.len()).step_by(2).map(pair).collect()
+    }
+
     #[test]
     fn what_java_compresses_is_read() {
         let expected = "ottla keeps records as they are; ".repeat(40);
         for (codec, digits) in FROM_JAVA {
-            let packed: Vec<u8> = (0..digits.len())
-                .step_by(2)
-                .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
-                .collect();
-            assert_eq!(decompress(codec, &packed, 1320).unwrap(), expected.as_bytes(), "{codec:?}");
+            assert_eq!(
+                decompress(codec, &bytes(digits), 1320).unwrap(),
+                expected.as_bytes(),
+                "{codec:?}"
+            );
         }
     }
 
@@ -258,6 +323,52 @@ mod tests {
         assert_eq!(decompress(Compression::Snappy, &raw, 5).unwrap(), b"hello"[..]);
         let twice = [xerial(b"hel").unwrap(), xerial(b"lo").unwrap()].concat();
         assert_eq!(decompress(Compression::Snappy, &twice, 5).unwrap(), b"hello"[..]);
+    }
+
+    /// As seen on Kafka 4.1.1, which refuses a batch for each `None`.
+    #[test]
+    fn what_follows_a_stream_and_what_it_lacks() {
+        let half = &text(50)[..];
+        let packed: Vec<(Compression, Bytes)> =
+            ALL[1..].iter().map(|codec| (*codec, compress(*codec, None, half).unwrap())).collect();
+        let (once, twice) = (Some(half.to_vec()), Some([half, half].concat()));
+        let cases: [(&str, fn(&[u8]) -> Vec<u8>, [&Option<Vec<u8>>; 4]); 6] = [
+            ("nothing", |_| Vec::new(), [&None; 4]),
+            ("cut", |whole| whole[..whole.len() - 3].to_vec(), [&None; 4]),
+            ("garbage behind it", |whole| [whole, &[7; 30]].concat(), [&once, &None, &once, &None]),
+            ("3 bytes behind it", |whole| [whole, &[7; 3]].concat(), [&once, &once, &once, &None]),
+            ("zeros behind it", |whole| [whole, &[0; 30]].concat(), [&once, &None, &once, &None]),
+            ("twice", |whole| [whole, whole].concat(), [&twice, &twice, &once, &twice]),
+        ];
+        for (what, change, expected) in cases {
+            for ((codec, packed), expected) in packed.iter().zip(expected) {
+                let got = decompress(*codec, &change(packed), 1000).ok();
+                assert_eq!(got.map(Vec::from), *expected, "{codec:?}: {what}");
+            }
+        }
+    }
+
+    #[test]
+    fn lz4_is_one_frame_of_independent_blocks() {
+        let (_, digits) = FROM_JAVA[2];
+        let frame = bytes(digits);
+        let with = |at: usize, value: u8| {
+            let mut frame = frame.clone();
+            frame[at] = value;
+            decompress(Compression::Lz4, &frame, 2000).is_ok()
+        };
+        assert!(with(4, 0x60));
+        for (at, value, what) in [
+            (3, 0x19, "magic"),
+            (4, 0x40, "linked blocks"),
+            (4, 0xa0, "version 2"),
+            (4, 0x61, "a dictionary"),
+            (5, 0x50, "another header than was summed"),
+            (6, 0x31, "header checksum"),
+        ] {
+            assert!(!with(at, value), "{what}");
+        }
+        assert!(decompress(Compression::Lz4, &frame[..frame.len() - 4], 2000).is_err(), "no end");
     }
 
     #[test]
