@@ -42,4 +42,5 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod produce_records;
 mod sync_group;

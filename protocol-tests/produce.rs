@@ -88,14 +88,14 @@ fn exactly_one_batch_of_magic_2() {
     assert_eq!(fetch_all(&topic, 0), []);
 }
 
-fn patched(batch: &Bytes, at: usize, bytes: &[u8]) -> Vec<u8> {
+pub fn patched(batch: &Bytes, at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut patched = batch.to_vec();
     patched[at..at + bytes.len()].copy_from_slice(bytes);
     patched
 }
 
 /// The checksum made right again after a change.
-fn rechecked(mut batch: Vec<u8>) -> Bytes {
+pub fn rechecked(mut batch: Vec<u8>) -> Bytes {
     let sum = crc32c::crc32c(&batch[21..]);
     batch[17..21].copy_from_slice(&sum.to_be_bytes());
     batch.into()
@@ -189,6 +189,11 @@ fn too_large() {
     assert_eq!(produce_raw(&topic, 0, Batch::of(&[&fits]).build()).error_code, NONE);
     let partition = produce_raw(&topic, 0, Batch::of(&[&over]).build());
     assert_eq!((partition.error_code, partition.base_offset), (MESSAGE_TOO_LARGE, -1));
+    let spoilt = patched(&Batch::of(&[&over]).build(), 17, &[0; 4]);
+    let partition = produce_raw(&topic, 0, spoilt.into());
+    assert_eq!(partition.error_code, MESSAGE_TOO_LARGE, "compared before the checksum");
+    let control = Batch::of(&[&over]).attributes(1 << 5).build();
+    assert_eq!(produce_raw(&topic, 0, control).error_code, MESSAGE_TOO_LARGE);
     assert_eq!(fetch_all(&topic, 0).len(), 1);
 }
 

@@ -65,11 +65,17 @@ pub const PRODUCER_SNAPSHOT_BATCHES: u64 = 4096;
 pub const REPLAY_BATCHES_MAX: usize = 1024;
 /// Messages a partition takes from its mailbox before it looks at storage and timers again.
 pub const MAILBOX_DRAIN_MAX: usize = 32;
-/// Bytes a batch may decompress to where the broker must look into it (compacted topics, other codec, look-ups by time).
-/// One worker thread does so at a time.
+/// Bytes a batch may decompress to where the broker looks into it (Produce, look-ups by time). Kafka has no bound; producers
+/// bound a batch by what it is before it is compressed, far below.
 pub const DECOMPRESSED_BATCH_MAX: usize = 64 << 20;
-/// Faulty records of one batch that an answer names.
-pub const RECORD_ERRORS_MAX: usize = 10_000;
+/// Worker threads that decompress at a time, each of them so much; fewer where there are fewer processors.
+pub const INSPECTIONS_MAX: usize = 4;
+/// Bytes of a compressed batch that its connection's task looks into itself: under a millisecond with every codec.
+pub const COMPRESSED_AT_ONCE_MAX: usize = 64 << 10;
+/// What may come out of it there.
+pub const DECOMPRESSED_AT_ONCE_MAX: usize = 256 << 10;
+/// Faulty records of one batch that are remembered, and of one Produce request that its answer names (about 200 bytes each).
+pub const RECORD_ERRORS_MAX: usize = 4_000;
 /// Bytes of one topic's config values: they are part of one metadata entry. Kafka's lists of throttled replicas, the
 /// longest of them, stay far below.
 pub const TOPIC_CONFIG_BYTES_MAX: usize = 64 << 10;

@@ -6,27 +6,28 @@
 //! Not here: the checks of a batch (`wire::batch`, `partition::validate`), offsets, sequences, acknowledgement
 //! (`partition::replica`).
 
+mod wording;
+
 use crate::{
     cluster::{Image, Topic, names},
     handlers::Ctx,
     ids::{NodeId, TopicId},
+    limits::RECORD_ERRORS_MAX,
     partition::{Acks, Append, AppendError, Appended, Handle, Pending},
     session::Session,
     wire::{
         ErrorCode, StrBytes,
         api::Api,
-        batch::{self, Header},
+        batch::{self, Flaw, Header},
         messages::{
             BrokerId, ProduceRequest, ProduceResponse, TopicName,
             produce_request::{PartitionProduceData, TopicProduceData},
             produce_response::{
-                BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint,
-                PartitionProduceResponse, TopicProduceResponse,
+                LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
             },
         },
     },
 };
-use bytes::Bytes;
 use std::{future::Future, sync::Arc};
 use uuid::Uuid;
 
@@ -79,7 +80,14 @@ pub async fn begin(
     drop(image);
     let (ctx, listener) = (ctx.clone(), session.listener);
     async move {
-        let mut answer = Answering { ctx, listener, version, failed: false, nodes: Vec::new() };
+        let mut answer = Answering {
+            ctx,
+            listener,
+            version,
+            failed: false,
+            nodes: Vec::new(),
+            record_errors_left: RECORD_ERRORS_MAX,
+        };
         let mut responses = Vec::with_capacity(topics.len());
         for queued in topics {
             responses.push(answer.topic(queued).await);
@@ -165,8 +173,9 @@ impl Write {
         }
         let handle = ctx.partitions.get(topic.id, index);
         let records = partition.records.unwrap_or_default();
-        let batch = batch::check(self.version, records.clone())
-            .map_err(|code| bad_batch(code, records, handle.as_ref()))?;
+        let bytes_max = handle.as_ref().map_or(usize::MAX, Handle::max_message_bytes);
+        let batch = batch::check(self.version, records, bytes_max)
+            .map_err(|flaw| bad_batch(flaw, handle.as_ref()))?;
         // There are no transactions yet, so every transactional id is unknown.
         if batch.header.is_transactional() && batch.header.has_producer_id() {
             return Err(AppendError::of(ErrorCode::InvalidProducerIdMapping));
@@ -180,16 +189,13 @@ impl Write {
     }
 }
 
-/// What is wrong with a batch. Kafka finds some of it only in the log, and then tells where that starts: all but damage, an
-/// old magic and more or less than one batch.
-fn bad_batch(code: ErrorCode, records: Bytes, handle: Option<&Handle>) -> AppendError {
-    let by_log = matches!(code, ErrorCode::InvalidRecord | ErrorCode::UnknownServerError)
-        && batch::batches(records).take(2).count() == 1;
+fn bad_batch(flaw: Flaw, handle: Option<&Handle>) -> AppendError {
+    let error = AppendError::of(flaw.code);
     match handle {
-        Some(handle) if by_log => {
-            AppendError { log_start: handle.view().log_start, ..AppendError::of(code) }
+        Some(handle) if flaw.tells_log_start => {
+            AppendError { log_start: handle.view().log_start, ..error }
         }
-        _ => AppendError::of(code),
+        _ => error,
     }
 }
 
@@ -201,6 +207,8 @@ struct Answering {
     failed: bool,
     /// Leaders that the answer names.
     nodes: Vec<NodeEndpoint>,
+    /// How many faulty records it may still name.
+    record_errors_left: usize,
 }
 
 impl Answering {
@@ -235,14 +243,14 @@ impl Answering {
             .with_base_offset(error.base_offset)
             .with_log_append_time_ms(-1)
             .with_log_start_offset(error.log_start);
-        if self.version >= 8 {
-            let errors = error.record_errors.iter().map(|fault| {
-                BatchIndexAndErrorMessage::default()
-                    .with_batch_index(fault.batch_index)
-                    .with_batch_index_error_message(Some(StrBytes::from_static_str(fault.message)))
-            });
-            response.record_errors = errors.collect();
-            response.error_message = error.message.map(StrBytes::from_static_str);
+        if self.version >= 8
+            && let Some(topic) = topic
+        {
+            let named = error.record_errors.len().min(self.record_errors_left);
+            self.record_errors_left -= named;
+            let named = &error.record_errors[..named];
+            response.record_errors = wording::records(&topic.name, index, named);
+            response.error_message = wording::batch(&topic.name, index, &error);
         }
         if self.version >= 10
             && error.code == ErrorCode::NotLeaderOrFollower

@@ -33,7 +33,6 @@ pub struct AppendError {
     pub code: ErrorCode,
     /// Which records of the batch are at fault, where Kafka says so.
     pub record_errors: Vec<RecordError>,
-    pub message: Option<&'static str>,
     /// -1 when nothing was appended.
     pub base_offset: Offset,
     /// -1 where Kafka says so.
@@ -50,7 +49,7 @@ impl AppendError {
 impl From<Refused> for AppendError {
     fn from(refused: Refused) -> AppendError {
         let Refused { code, base_offset, log_start } = refused;
-        AppendError { code, record_errors: Vec::new(), message: None, base_offset, log_start }
+        AppendError { code, record_errors: Vec::new(), base_offset, log_start }
     }
 }
 
@@ -113,6 +112,11 @@ impl Handle {
         self.0.shared.log
     }
 
+    /// The most a batch may have (`max.message.bytes`).
+    pub fn max_message_bytes(&self) -> usize {
+        usize::try_from(self.0.shared.config.borrow().max_message_bytes).unwrap_or(0)
+    }
+
     /// Bytes of the log.
     pub fn size(&self) -> u64 {
         self.0.shared.store.size(self.0.shared.log)
@@ -169,13 +173,10 @@ impl Handle {
     }
 
     async fn validate(&self, batch: Batch, now_ms: i64) -> Result<Validated, AppendError> {
-        let config = {
-            let config = self.0.shared.config.borrow();
-            if !validate::inspects(&batch.header, &config, now_ms) {
-                return validate::validate(batch, &config, now_ms);
-            }
-            config.clone()
-        };
+        let config = self.0.shared.config.borrow().clone();
+        if let Some(done) = validate::at_once(&batch, &config, now_ms) {
+            return done;
+        }
         let checked = move || validate::validate(batch, &config, now_ms);
         let lost = || Err(AppendError::of(ErrorCode::UnknownServerError));
         self.0.shared.inspection.run(checked).await.unwrap_or_else(lost)

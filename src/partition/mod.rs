@@ -23,7 +23,7 @@ pub use self::{
     inspect::Inspection,
     lookup::Found,
     replica::{Acks, Appended, Assigned},
-    validate::RecordError,
+    validate::{Fault, RecordError},
 };
 pub use crate::storage::{FileRange, Slice};
 

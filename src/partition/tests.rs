@@ -380,9 +380,10 @@ async fn epochs_are_fenced_and_have_ends() {
 async fn changed_settings_hold_for_the_next_batch() {
     let running = start(config()).await;
     running.append(batch(&[1])).await.unwrap();
-    running.handle.configure(LogConfig { max_message_bytes: 10, ..synced() });
+    running.handle.configure(LogConfig { max_message_bytes: 10, segment_bytes: 10, ..synced() });
+    assert_eq!(running.handle.max_message_bytes(), 10);
     let error = running.append(batch(&[1])).await.unwrap_err();
-    assert_eq!((error.code, error.log_start), (ErrorCode::MessageTooLarge, -1));
+    assert_eq!((error.code, error.log_start), (ErrorCode::RecordListTooLarge, -1));
     running.handle.configure(synced());
     running.append(batch(&[1])).await.unwrap();
     let running = running.power_cut(synced()).await;

@@ -453,7 +453,7 @@ fn send(
     acks: Acks,
     call: u64,
 ) -> Result<Name, ErrorCode> {
-    let checked = batch::check(9, batch.bytes.clone())?;
+    let checked = batch::check(9, batch.bytes.clone(), usize::MAX).map_err(|flaw| flaw.code)?;
     let name = node.produce(to, checked, acks, call)?;
     history.attempts.insert(attempt, Attempt { bytes: batch.bytes.clone(), to: name });
     Ok(name)

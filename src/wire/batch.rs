@@ -22,6 +22,8 @@ const MAGIC: i8 = 2;
 const LOG_APPEND_TIME: i16 = 1 << 3;
 const TRANSACTIONAL: i16 = 1 << 4;
 const CONTROL: i16 = 1 << 5;
+/// The codec, these three and the delete horizon.
+const KNOWN_ATTRIBUTES: i16 = 0x7f;
 
 /// The header of a batch, field by field as on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,10 +209,11 @@ impl Batch {
         })
     }
 
-    fn with_timestamp(&self, header: Header) -> Batch {
+    fn with_timestamp(&self, mut header: Header) -> Batch {
         if header == self.header {
             return self.clone();
         }
+        header.attributes &= KNOWN_ATTRIBUTES;
         Batch::assemble(header, &self.bytes[HEADER_BYTES..]).expect("as long as it was")
     }
 }
@@ -227,35 +230,51 @@ pub fn batches(mut bytes: Bytes) -> impl Iterator<Item = Batch> {
     })
 }
 
-/// Checks what one partition of a Produce request brings: exactly one whole batch of magic 2 that a client may write.
-/// Bytes behind it that are too few for another batch are dropped. The order of checks is Kafka's:
-/// `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords`, `LogValidator.validateBatch`.
-/// `version` is that of the request. Records are not looked at (see `record`); nor is `max.message.bytes`.
-pub fn check(version: i16, bytes: Bytes) -> Result<Batch, ErrorCode> {
-    let size = next_batch(&bytes)?.ok_or(ErrorCode::InvalidRecord)?;
+/// Why a batch is refused before its records are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flaw {
+    pub code: ErrorCode,
+    /// Whether Kafka finds it in the log, and then tells where that starts.
+    pub tells_log_start: bool,
+}
+
+/// Checks what one partition of a Produce request brings: exactly one whole batch of magic 2 that a client may write, of at
+/// most `bytes_max` (`max.message.bytes`). Bytes behind it that are too few for another batch are dropped. The order of
+/// checks is Kafka's: `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords`,
+/// `LogValidator.validateBatch`. `version` is that of the request. Records are not looked at (see `record`).
+pub fn check(version: i16, bytes: Bytes, bytes_max: usize) -> Result<Batch, Flaw> {
+    let flaw = |code| Flaw { code, tells_log_start: false };
+    let in_log = |code| Err(Flaw { code, tells_log_start: true });
+    let size = next_batch(&bytes).map_err(flaw)?.ok_or(flaw(ErrorCode::InvalidRecord))?;
     if bytes[MAGIC_AT] != MAGIC as u8 {
-        return Err(ErrorCode::InvalidRecord);
+        return Err(flaw(ErrorCode::InvalidRecord));
     }
-    let header = Header::parse(&bytes[..size]).ok_or(ErrorCode::CorruptMessage)?;
+    let header = Header::parse(&bytes[..size]).ok_or(flaw(ErrorCode::CorruptMessage))?;
     let compression = header.compression();
     if version < 7 && compression == Some(Compression::Zstd) {
-        return Err(ErrorCode::UnsupportedCompressionType);
+        return Err(flaw(ErrorCode::UnsupportedCompressionType));
     }
-    if next_batch(&bytes[size..])?.is_some() || header.base_offset != 0 {
-        return Err(ErrorCode::InvalidRecord);
+    if next_batch(&bytes[size..]).map_err(flaw)?.is_some() {
+        return Err(flaw(ErrorCode::InvalidRecord));
+    }
+    if header.base_offset != 0 {
+        return in_log(ErrorCode::InvalidRecord);
+    }
+    if size > bytes_max {
+        return Err(flaw(ErrorCode::MessageTooLarge));
     }
     if header.crc != crc32c::crc32c(&bytes[CHECKSUM_FROM..size]) {
-        return Err(ErrorCode::CorruptMessage);
+        return Err(flaw(ErrorCode::CorruptMessage));
     }
     if compression.is_none() {
-        return Err(ErrorCode::UnknownServerError);
+        return in_log(ErrorCode::UnknownServerError);
     }
     let count = i64::from(header.last_offset_delta) + 1;
     if count <= 0 || count != i64::from(header.records_count) || header.is_control() {
-        return Err(ErrorCode::InvalidRecord);
+        return in_log(ErrorCode::InvalidRecord);
     }
     if header.has_producer_id() && header.base_sequence < 0 {
-        return Err(ErrorCode::InvalidRecord);
+        return in_log(ErrorCode::InvalidRecord);
     }
     Ok(Batch { header, bytes: bytes.slice(..size) })
 }

@@ -25,7 +25,7 @@ pub use builder::Builder;
 pub use compression::Compression;
 pub use decode::{DecodeError, decode};
 pub use frame::{EncodeError, RequestHeader, encode_response};
-pub use record::{Headers, Record, RecordError, Records, is_whole, records};
+pub use record::{Headers, Record, RecordError, Records, records};
 pub use subscription::subscribed_topics;
 
 /// Kafka's error codes, the language of machines and handlers. NONE is `Ok`.

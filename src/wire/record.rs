@@ -54,19 +54,6 @@ pub fn records<'a>(header: &Header, payload: &'a [u8]) -> Records<'a> {
     }
 }
 
-/// Whether an uncompressed payload is exactly as many records as the header says, each as long as it says. Nothing inside
-/// them is looked at: this is for every batch that is produced.
-pub fn is_whole(header: &Header, mut payload: &[u8]) -> bool {
-    for _ in 0..header.records_count {
-        let len = take_varint(&mut payload).and_then(|len| usize::try_from(len).ok());
-        match len.and_then(|len| payload.get(len..)) {
-            Some(rest) => payload = rest,
-            None => return false,
-        }
-    }
-    payload.is_empty()
-}
-
 /// See [`records`].
 #[derive(Debug, Clone)]
 pub struct Records<'a> {

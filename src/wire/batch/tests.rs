@@ -49,7 +49,7 @@ fn a_header_is_read_and_written_field_by_field() {
 
 #[test]
 fn records_are_read_where_they_lie() {
-    let batch = check(7, golden()).unwrap();
+    let batch = check(7, golden(), usize::MAX).unwrap();
     let payload = batch.payload();
     let all: Vec<_> = records(&batch.header, &payload).map(Result::unwrap).collect();
     assert_eq!((all[0].offset, all[0].timestamp), (0, 1_700_000_000_000));
@@ -126,16 +126,54 @@ fn what_a_producer_may_send() {
         ("unknown attributes", set(one(0x1c0)), None),
     ];
     for (name, bytes, expected) in cases {
-        assert_eq!(check(7, bytes.into()).err(), expected, "{name}");
+        assert_eq!(code(7, bytes, 70), expected, "{name}");
     }
     let zstd = bytes(one(4));
-    assert_eq!(check(6, zstd.clone().into()).err(), Some(UnsupportedCompressionType));
-    assert_eq!(check(7, zstd.into()).err(), None);
+    assert_eq!(code(6, zstd.clone(), 70), Some(UnsupportedCompressionType));
+    assert_eq!(code(7, zstd, 70), None);
+}
+
+fn code(version: i16, bytes: Vec<u8>, bytes_max: usize) -> Option<ErrorCode> {
+    check(version, bytes.into(), bytes_max).err().map(|flaw| flaw.code)
+}
+
+/// Kafka compares the size before the checksum, and only then looks at what the header says.
+#[test]
+fn too_large_is_found_before_it_is_read() {
+    use ErrorCode::*;
+    let spoilt = with(17, &[1, 2, 3, 4]);
+    let control = bytes(one(0x20));
+    let elsewhere = bytes(Header { base_offset: 1, ..one(0) });
+    let two = [bytes(one(0)), bytes(one(0))].concat();
+    for (name, bytes, expected) in [
+        ("good", bytes(one(0)), MessageTooLarge),
+        ("checksum", spoilt, MessageTooLarge),
+        ("control", control, MessageTooLarge),
+        ("codec", bytes(one(7)), MessageTooLarge),
+        ("base offset", elsewhere, InvalidRecord),
+        ("two", two, InvalidRecord),
+    ] {
+        assert_eq!(code(7, bytes, 69), Some(expected), "{name}");
+    }
+}
+
+/// Seen on Kafka 4.1.1: what the log refuses is answered with where it starts, but for size and checksum.
+#[test]
+fn some_flaws_are_found_by_the_log() {
+    let found = |bytes: Vec<u8>| check(7, bytes.into(), 70).unwrap_err().tells_log_start;
+    assert!(found(bytes(Header { base_offset: 1, ..one(0) })));
+    assert!(found(bytes(one(5))));
+    assert!(found(bytes(one(0x20))));
+    assert!(found(bytes(Header { records_count: 2, ..one(0) })));
+    assert!(!found(vec![]));
+    assert!(!found(with(17, &[1, 2, 3, 4])));
+    let magic_1_behind = [bytes(one(0)), with(16, &[1])].concat();
+    assert!(!found(magic_1_behind));
 }
 
 #[test]
 fn what_follows_a_batch_is_dropped() {
-    let batch = check(7, [bytes(one(0)), vec![1, 2, 3]].concat().into()).unwrap();
+    let batch = check(7, [bytes(one(0)), vec![1, 2, 3]].concat().into(), 70).unwrap();
     assert_eq!(batch.bytes, bytes(one(0)));
 }
 
@@ -177,7 +215,7 @@ fn random_payloads_never_panic() {
         }
         let mut bytes = golden().to_vec();
         random.mutate(&mut bytes);
-        let _ = check(7, bytes.clone().into());
+        let _ = check(7, bytes.clone().into(), usize::MAX);
         batches(bytes.into()).for_each(drop);
     }
 }
@@ -195,7 +233,7 @@ fn a_built_batch_reads_back() {
         builder.push(*timestamp, key.as_deref(), value.as_deref());
     }
     let size = builder.size();
-    let batch = check(13, builder.build().unwrap().bytes).unwrap();
+    let batch = check(13, builder.build().unwrap().bytes, usize::MAX).unwrap();
     assert_eq!(batch.bytes.len(), size);
     let header = batch.header;
     assert!(header.is_transactional() && !header.is_control());
@@ -224,16 +262,22 @@ fn a_marker_says_how_the_transaction_ended() {
 
 #[test]
 fn log_append_time_overwrites_every_timestamp() {
-    let batch = check(7, golden()).unwrap();
+    let batch = check(7, golden(), usize::MAX).unwrap();
     let stamped = batch.with_log_append_time(42);
     assert!(stamped.header.is_log_append_time());
-    assert_eq!(check(7, stamped.bytes.clone()).unwrap(), stamped, "its checksum is right");
+    assert_eq!(
+        check(7, stamped.bytes.clone(), usize::MAX).unwrap(),
+        stamped,
+        "its checksum is right"
+    );
     let payload = stamped.payload();
     assert!(records(&stamped.header, &payload).all(|record| record.unwrap().timestamp == 42));
     assert_eq!(payload, batch.payload());
 
     let same = batch.with_create_time(batch.header.max_timestamp);
     assert_eq!(same.bytes.as_ptr(), batch.bytes.as_ptr(), "nothing to copy");
+    let odd = Batch { header: Header { attributes: 0x7f80, ..batch.header }, ..batch.clone() };
+    assert_eq!(odd.with_create_time(7).header.attributes, 0, "bits without a meaning go");
     let again = stamped.with_create_time(7);
     assert_eq!((again.header.is_log_append_time(), again.header.max_timestamp), (false, 7));
 }
@@ -241,10 +285,11 @@ fn log_append_time_overwrites_every_timestamp() {
 #[test]
 fn a_compressed_batch_keeps_its_records() {
     for codec in [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
-        let plain = check(7, golden()).unwrap();
+        let plain = check(7, golden(), usize::MAX).unwrap();
         let header = Header { attributes: codec.set_in(plain.header.attributes), ..plain.header };
         let payload = compress(codec, None, &plain.payload()).unwrap();
-        let packed = check(7, Batch::assemble(header, &payload).unwrap().bytes).unwrap();
+        let packed =
+            check(7, Batch::assemble(header, &payload).unwrap().bytes, usize::MAX).unwrap();
         assert_eq!(packed.header.compression(), Some(codec));
         let unpacked = decompress(codec, &packed.payload(), 1000).unwrap();
         assert_eq!(unpacked, plain.payload());
