@@ -219,6 +219,44 @@ fn unknown_topics_and_partitions() {
     }
 }
 
+/// A request that names a partition twice has written its last batch, and gets one answer for it.
+#[test]
+fn a_partition_named_twice() {
+    let topic = topic("produce-twice", 2);
+    let data = |index, value| {
+        PartitionProduceData::default()
+            .with_index(index)
+            .with_records(Some(Batch::of(&[value]).build()))
+    };
+    let of = |partitions| {
+        TopicProduceData::default()
+            .with_name(topic_name(&topic.name))
+            .with_topic_id(topic.id)
+            .with_partition_data(partitions)
+    };
+    for version in [9, 13] {
+        let request =
+            ProduceRequest::default().with_acks(-1).with_timeout_ms(5_000).with_topic_data(vec![
+                of(vec![data(0, "1"), data(0, "2")]),
+                of(vec![data(1, "3"), data(0, "4")]),
+            ]);
+        let response = call(version, &request);
+        assert_eq!(response.responses.len(), 1, "v{version}");
+        let mut answers: Vec<_> = response.responses[0]
+            .partition_responses
+            .iter()
+            .map(|it| (it.index, it.error_code))
+            .collect();
+        answers.sort_unstable();
+        assert_eq!(answers, [(0, NONE), (1, NONE)], "v{version}");
+    }
+    let values = |index| -> Vec<_> {
+        fetch_all(&topic, index).into_iter().flat_map(|it| it.values).flatten().collect()
+    };
+    assert_eq!(values(0), ["4", "4"]);
+    assert_eq!(values(1), ["3", "3"]);
+}
+
 /// Each partition has its own answer, whatever happens to the others.
 #[test]
 fn several_partitions() {

@@ -6,8 +6,10 @@
 //! Not here: the checks of a batch (`wire::batch`, `partition::validate`), offsets, sequences, acknowledgement
 //! (`partition::replica`).
 
+mod distinct;
 mod wording;
 
+use self::distinct::distinct;
 use crate::{
     cluster::{Image, Topic, names},
     handlers::Ctx,
@@ -64,7 +66,7 @@ pub async fn begin(
     };
     let image = ctx.image.load();
     let mut topics = Vec::with_capacity(topic_data.len());
-    for TopicProduceData { name, topic_id, partition_data, .. } in topic_data {
+    for TopicProduceData { name, topic_id, partition_data, .. } in distinct(topic_data) {
         let topic = match version {
             ..13 => image.topic(&name),
             _ => image.topic_by_id(TopicId(topic_id)),
