@@ -9,7 +9,7 @@ use crate::client::call;
 use crate::codes::{INVALID_REQUEST, NONE, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION};
 use crate::fixtures::{create_named, describe, produce, topic, topic_name, unique, until};
 
-fn by_name(name: &str) -> DeleteTopicsRequest {
+pub fn by_name(name: &str) -> DeleteTopicsRequest {
     let state = DeleteTopicState::default().with_name(Some(topic_name(name)));
     DeleteTopicsRequest::default()
         .with_topic_names(vec![topic_name(name)])
@@ -26,7 +26,7 @@ fn by_id(id: Uuid) -> DeleteTopicsRequest {
     DeleteTopicsRequest::default().with_topics(vec![state]).with_timeout_ms(10_000)
 }
 
-fn gone(name: &str) {
+pub fn gone(name: &str) {
     until("the deletion", || describe(name).error_code == UNKNOWN_TOPIC_OR_PARTITION);
 }
 

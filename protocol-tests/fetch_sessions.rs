@@ -7,11 +7,13 @@ use uuid::Uuid;
 use crate::batch::{Batch, read};
 use crate::client::{Client, call};
 use crate::codes::{
-    FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR, INVALID_FETCH_SESSION_EPOCH, NONE,
-    OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION,
+    FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,
+    INVALID_FETCH_SESSION_EPOCH, NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
 };
+use crate::delete_topics::{by_name, gone};
 use crate::fetch::{of, partition, request};
-use crate::fixtures::{Topic, produce, topic, topic_name};
+use crate::fixtures::{Topic, create_named, produce, topic, topic_name};
 
 fn session(id: i32, epoch: i32, topics: Vec<FetchTopic>) -> FetchRequest {
     request(topics).with_session_id(id).with_session_epoch(epoch)
@@ -175,7 +177,64 @@ fn an_unknown_topic_id_in_a_session() {
     let unknown = Topic { name: String::new(), id: Uuid::from_u128(0xabc) };
     let first = open(13, vec![of(&unknown, vec![partition(0, 0)])]);
     let code = |response: &FetchResponse| response.responses[0].partitions[0].error_code;
-    assert_eq!(code(&first), crate::codes::UNKNOWN_TOPIC_ID);
+    assert_eq!(code(&first), UNKNOWN_TOPIC_ID);
     let next = call(13, &session(first.session_id, 1, vec![]));
-    assert_eq!((next.error_code, code(&next)), (NONE, crate::codes::UNKNOWN_TOPIC_ID));
+    assert_eq!((next.error_code, code(&next)), (NONE, UNKNOWN_TOPIC_ID));
+}
+
+fn delete(topic: &Topic) {
+    let deleted = call(5, &by_name(&topic.name).with_topics(vec![]));
+    assert_eq!(deleted.responses[0].error_code, NONE);
+    gone(&topic.name);
+}
+
+fn code(response: &FetchResponse) -> i16 {
+    assert_eq!(response.error_code, NONE);
+    response.responses[0].partitions[0].error_code
+}
+
+/// A session remembers what its ids were called: a topic that goes is not unknown, and one in its place is another.
+#[test]
+fn a_topic_that_is_deleted_and_created_again() {
+    for (version, replaced, outside) in
+        [(12, NONE, NONE), (13, INCONSISTENT_TOPIC_ID, UNKNOWN_TOPIC_ID)]
+    {
+        let topic: Topic = topic("session-deleted", 1);
+        let wanted = || vec![of(&topic, vec![partition(0, 0)])];
+        let id = open(version, wanted()).session_id;
+        delete(&topic);
+        let next = |epoch| code(&call(version, &session(id, epoch, vec![])));
+        assert_eq!(next(1), UNKNOWN_TOPIC_OR_PARTITION, "v{version}");
+        assert_eq!(next(2), UNKNOWN_TOPIC_OR_PARTITION, "v{version}");
+        create_named(&topic.name, 1, &[]);
+        assert_eq!(next(3), replaced, "v{version}");
+        assert_eq!(code(&call(version, &request(wanted()))), outside, "v{version}, no session");
+    }
+}
+
+/// Who waits for records of a topic that is deleted is told at once.
+#[test]
+fn a_topic_that_is_deleted_meanwhile() {
+    for version in [4, 12, 13, 18] {
+        let topic: Topic = topic("session-deleted", 1);
+        let wanted = || vec![of(&topic, vec![partition(0, 0)])];
+        let parked = |request: FetchRequest| {
+            let mut client = Client::connect();
+            let waits = request.with_max_wait_ms(10_000).with_min_bytes(1);
+            let correlation = client.send(version, &waits);
+            (client, correlation)
+        };
+        let mut waiting = vec![parked(request(wanted()))];
+        if version >= 7 {
+            let id = open(version, wanted()).session_id;
+            waiting.push(parked(session(id, 1, vec![])));
+        }
+        // They wait by now: this request, which waits too, was sent after them.
+        call(version, &request(wanted()).with_max_wait_ms(300).with_min_bytes(1));
+        delete(&topic);
+        for (mut client, correlation) in waiting {
+            let response = client.receive::<FetchRequest>(version, correlation);
+            assert_eq!(code(&response), UNKNOWN_TOPIC_OR_PARTITION, "v{version}");
+        }
+    }
 }

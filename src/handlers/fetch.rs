@@ -4,7 +4,8 @@
 //! flexible, diverging epochs · 13 topic ids · 15 the replica's state is a tag · 16 where the leader is (KIP-951) · 17, 18
 //! for followers of the metadata log.
 //!
-//! A partition that does not exist beside readable ones does not end the wait; an error while reading does. Both as in Kafka.
+//! A partition that does not exist beside readable ones does not end the wait; an error while reading does, and an id whose
+//! topic another one has replaced. All as in Kafka.
 //! `reading` is one pass over the partitions, `waiting` what happens between two passes, `answer` what is said of them,
 //! `memory` the broker's bound.
 
@@ -26,6 +27,7 @@ use crate::{
         fetch::{Key, Params, Request, TopicKey},
     },
     wire::{
+        ErrorCode,
         api::Api,
         fetch::{Piece, encode},
         messages::{FetchRequest, fetch_request::FetchTopic},
@@ -51,11 +53,13 @@ pub async fn handle(
     let limits = Limits::of(&request, from_follower, ctx.config.fetch_max_bytes);
     let max_wait = Duration::from_millis(request.max_wait_ms.max(0) as u64);
     let asked = session_request(version, from_follower, request);
-    let context = ctx.fetch_sessions.begin(ctx.clock.now().mono.0, asked);
+    let mut context = ctx.fetch_sessions.begin(ctx.clock.now().mono.0, asked);
 
-    let (targets, unknown) = resolve(ctx, context.wanted());
+    let (mut targets, mut unknown) = resolve(ctx, context.wanted());
+    context.learn(targets.iter().map(|target| (target.place, target.topic.name.as_str())));
+    let replaced = unknown.iter().any(|(_, error)| *error == ErrorCode::InconsistentTopicId);
     let mut pass = Pass::read(&targets, &limits, &ctx.fetch_memory).await;
-    if !targets.is_empty() && !max_wait.is_zero() && !pass.is_enough(&limits) {
+    if !targets.is_empty() && !max_wait.is_zero() && !replaced && !pass.is_enough(&limits) {
         let progress = pass.into_progress();
         let mut stopping = ctx.stopping.clone();
         let waited = async {
@@ -66,6 +70,8 @@ pub async fn handle(
         };
         // Time over, something to say, or no more time: whichever it is, the answer is what is there now.
         let _ = timeout(max_wait, waited).await;
+        // But for topics that are gone by now.
+        (targets, unknown) = resolve(ctx, context.wanted());
         pass = Pass::read(&targets, &limits, &ctx.fetch_memory).await;
     }
 
@@ -136,5 +142,5 @@ fn wanted(version: i16, topic: &FetchTopic) -> impl Iterator<Item = (Key, Params
 }
 
 fn topic_key(version: i16, name: &str, id: Uuid) -> TopicKey {
-    if version < 13 { TopicKey::Name(name.into()) } else { TopicKey::Id(id) }
+    if version < 13 { TopicKey::Name(name.into()) } else { TopicKey::Id(id, None) }
 }

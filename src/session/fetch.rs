@@ -2,19 +2,21 @@
 //! changed. Pure: time and fresh ids come in with the calls.
 //!
 //! A request is `Cache::begin`, then reading, then `Context::finish`, which says what the answer contains. Names are copied
-//! out of the request. `slots` decides who may stay in the cache, `incremental` is one session.
+//! out of the request. `slots` decides who may stay in the cache, `incremental` is one session, `key` what it calls things.
 
 mod incremental;
+mod key;
 mod slots;
 #[cfg(test)]
 mod tests;
 
-use crate::{limits, wire::ErrorCode};
+pub use key::{Key, TopicKey};
+
+use crate::wire::ErrorCode;
 use incremental::Incremental;
 use parking_lot::Mutex;
 use slots::Slots;
 use std::{collections::HashMap, sync::Arc};
-use uuid::Uuid;
 
 /// "No session", in requests and answers.
 const NO_SESSION: i32 = 0;
@@ -24,20 +26,6 @@ const INITIAL_EPOCH: i32 = 0;
 const FINAL_EPOCH: i32 = -1;
 /// From this version on topics are named by id.
 const TOPIC_IDS_FROM: i16 = 13;
-
-/// A topic as the request's version names it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum TopicKey {
-    Name(Arc<str>),
-    Id(Uuid),
-}
-
-/// A partition as a request names it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub topic: TopicKey,
-    pub partition: i32,
-}
 
 /// What a request says of one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +165,19 @@ impl Context {
         }
     }
 
+    /// Remembers what topics are called that are named by id, each by a place in `wanted`; the session keeps it.
+    pub fn learn<'a>(&mut self, names: impl Iterator<Item = (usize, &'a str)>) {
+        let wanted = match self {
+            Context::Refused(_) => return,
+            Context::Sessionless { wanted }
+            | Context::Full { wanted, .. }
+            | Context::Incremental { wanted, .. } => wanted,
+        };
+        for (place, name) in names {
+            wanted[place].0.topic.learn(name);
+        }
+    }
+
     /// Which partitions are told, and in which session. `outcomes` has each wanted partition by its place in `wanted`, in
     /// the order of the answer. `random` gives a new session its id.
     pub fn finish(
@@ -239,13 +240,4 @@ fn each_once(wanted: Vec<(Key, Params)>) -> Vec<(Key, Params)> {
         }
     }
     once
-}
-
-/// Memory a remembered partition takes.
-fn bytes_of(key: &Key) -> usize {
-    limits::FETCH_SESSION_PARTITION_BYTES
-        + match &key.topic {
-            TopicKey::Name(name) => name.len(),
-            TopicKey::Id(_) => 0,
-        }
 }

@@ -82,7 +82,7 @@ impl<'a> Answering<'a> {
                 _ => {
                     let (name, id) = match key {
                         TopicKey::Name(name) => (text(name), Uuid::nil()),
-                        TopicKey::Id(id) => (StrBytes::default(), *id),
+                        TopicKey::Id(id, _) => (StrBytes::default(), *id),
                     };
                     topics.push(Topic { name, id, partitions: vec![partition] });
                     last = Some(key);

@@ -3,7 +3,7 @@
 
 use super::memory::{Held, Memory};
 use crate::{
-    cluster::Topic,
+    cluster::{Image, Topic},
     handlers::Ctx,
     ids::{LeaderEpoch, TopicId},
     partition::{self, Isolation, Slice, View},
@@ -58,12 +58,12 @@ pub(super) fn resolve(
     let image = ctx.image.load();
     let (mut targets, mut unknown) = (Vec::with_capacity(wanted.len()), Vec::new());
     for (place, (key, params)) in wanted.iter().enumerate() {
-        let (topic, error) = match &key.topic {
-            TopicKey::Name(name) => (image.topic(name), ErrorCode::UnknownTopicOrPartition),
-            TopicKey::Id(id) => (image.topic_by_id(TopicId(*id)), ErrorCode::UnknownTopicId),
+        let topic = match &key.topic {
+            TopicKey::Name(name) => image.topic(name),
+            TopicKey::Id(id, _) => image.topic_by_id(TopicId(*id)),
         };
         let Some(topic) = topic else {
-            unknown.push((place, error));
+            unknown.push((place, missing(&image, &key.topic)));
             continue;
         };
         match usize::try_from(key.partition) {
@@ -80,6 +80,17 @@ pub(super) fn resolve(
     // As in Kafka, ids that are nobody's come before partitions that are not there.
     unknown.sort_by_key(|(_, error)| *error != ErrorCode::UnknownTopicId);
     (targets, unknown)
+}
+
+/// What is said of a topic that is not there (any more).
+fn missing(image: &Image, topic: &TopicKey) -> ErrorCode {
+    match topic {
+        TopicKey::Id(_, None) => ErrorCode::UnknownTopicId,
+        TopicKey::Id(_, Some(name)) if image.topic(name).is_some() => {
+            ErrorCode::InconsistentTopicId
+        }
+        _ => ErrorCode::UnknownTopicOrPartition,
+    }
 }
 
 /// What one partition gives.

@@ -1,6 +1,6 @@
 //! One session: the partitions its client wants, in the order they are served, and what it was told of each.
 
-use super::{Key, Outcome, Params, bytes_of};
+use super::{Key, Outcome, Params, TopicKey};
 use std::collections::{BTreeMap, HashMap};
 
 pub struct Incremental {
@@ -77,6 +77,11 @@ impl Incremental {
         let Some(cached) = self.turns.get(key).and_then(|turn| self.by_turn.get_mut(turn)) else {
             return true;
         };
+        if let TopicKey::Id(_, Some(name)) = &key.topic {
+            self.bytes -= cached.key.bytes();
+            cached.key.topic.learn(name);
+            self.bytes += cached.key.bytes();
+        }
         let changed = cached.high_watermark != now.high_watermark
             || cached.log_start_offset != now.log_start_offset;
         cached.high_watermark = if now.failed { -1 } else { now.high_watermark };
@@ -90,7 +95,7 @@ impl Incremental {
     }
 
     fn push(&mut self, cached: Cached) {
-        self.bytes += bytes_of(&cached.key);
+        self.bytes += cached.key.bytes();
         self.turns.insert(cached.key.clone(), self.next_turn);
         self.by_turn.insert(self.next_turn, cached);
         self.next_turn += 1;
@@ -98,7 +103,7 @@ impl Incremental {
 
     fn remove(&mut self, key: &Key) -> Option<Cached> {
         let cached = self.by_turn.remove(&self.turns.remove(key)?)?;
-        self.bytes -= bytes_of(key);
+        self.bytes -= cached.key.bytes();
         Some(cached)
     }
 }

@@ -60,7 +60,7 @@ impl Client {
         let context = self.cache.begin(self.now_ms, request);
         let read = context.wanted().iter().map(|(key, params)| match &key.topic {
             TopicKey::Name(name) => format!("{name}-{}@{}", key.partition, params.fetch_offset),
-            TopicKey::Id(id) => format!("{id}-{}@{}", key.partition, params.fetch_offset),
+            TopicKey::Id(id, _) => format!("{id}-{}@{}", key.partition, params.fetch_offset),
         });
         let outcomes: Vec<_> = (0..context.wanted().len()).map(|at| (at, outcome(at))).collect();
         (
@@ -212,11 +212,40 @@ fn a_partition_named_twice_counts_once() {
 fn topic_ids_and_names_do_not_mix() {
     let client = Client::of(10);
     let id = Uuid::from_u128(1);
-    let by_id = (Key { topic: TopicKey::Id(id), partition: 0 }, at("", 0, 0).1);
+    let by_id = (Key { topic: TopicKey::Id(id, None), partition: 0 }, at("", 0, 0).1);
     client.ask(Request { version: 13, ..request(0, 0, &[by_id]) }, |_| NOTHING);
     assert_eq!(client.error(request(41, 1, &[])), (106, 0));
     let (read, _) = client.ask(Request { version: 18, ..request(41, 1, &[]) }, |_| NOTHING);
     assert_eq!(read, [format!("{id}-0@0")]);
+}
+
+/// What a topic was called outlives the topic, as long as the session asks for it.
+#[test]
+fn the_names_of_ids_are_kept() {
+    let client = Client::of(10);
+    let by_id =
+        |id| (Key { topic: TopicKey::Id(Uuid::from_u128(id), None), partition: 0 }, at("", 0, 0).1);
+    let ask = |session_id, epoch, wanted: &[(Key, Params)], names: &[(usize, &str)]| {
+        let request = Request { version: 13, ..request(session_id, epoch, wanted) };
+        let mut context = client.cache.begin(0, request);
+        context.learn(names.iter().copied());
+        let outcomes: Vec<_> = (0..context.wanted().len()).map(|place| (place, NOTHING)).collect();
+        context.finish(&client.cache, 0, &outcomes, || 41);
+        let name = |(key, _): &(Key, Params)| match &key.topic {
+            TopicKey::Id(_, name) => name.as_deref().map(str::to_owned),
+            TopicKey::Name(_) => None,
+        };
+        context.wanted().iter().map(name).collect::<Vec<_>>()
+    };
+    let known = |name: &str| Some(name.to_owned());
+    ask(0, 0, &[by_id(1), by_id(2)], &[(0, "a")]);
+    assert_eq!(ask(41, 1, &[], &[]), [known("a"), None]);
+    ask(41, 2, &[by_id(1), by_id(3)], &[(1, "b"), (0, "other")]);
+    assert_eq!(ask(41, 3, &[], &[]), [known("a"), known("b"), None]);
+    let forgotten = [1, 2].map(|id| by_id(id).0).to_vec();
+    client.cache.begin(0, Request { version: 13, forgotten, ..request(41, 4, &[]) });
+    let session = client.cache.slots.lock().get(41).unwrap();
+    assert_eq!(session.lock().bytes(), by_id(3).0.bytes(), "names go with their partitions");
 }
 
 #[test]
