@@ -9,7 +9,7 @@ use kafka_protocol::messages::fetch_response::PartitionData;
 use uuid::Uuid;
 
 use crate::batch::{Batch, Fetched, read};
-use crate::client::call;
+use crate::client::{Client, call};
 use crate::codes::{
     NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION,
 };
@@ -216,6 +216,26 @@ fn a_produce_ends_the_wait() {
         assert!(waited < Duration::from_secs(5), "{waited:?}");
         assert_eq!(read(data.records.unwrap()).len(), 1);
     });
+}
+
+/// A client that closes its half of the connection still gets the answer it waits for, when it is due.
+#[test]
+fn a_half_closed_connection_waits() {
+    let topic = topic("fetch-half-closed", 1);
+    for produces in [false, true] {
+        let mut client = Client::connect();
+        let wait = if produces { 10_000 } else { 300 };
+        let correlation = client.send(12, &waiting(&topic, 0, wait, 1));
+        client.shutdown_write();
+        if produces {
+            timed(&waiting(&topic, 0, 100, 1));
+            produce(&topic, 0, &Batch::of(&["a"]));
+        }
+        let response = client.receive::<FetchRequest>(12, correlation);
+        let records = response.responses[0].partitions[0].records.clone().unwrap();
+        assert_eq!(read(records).len(), usize::from(produces));
+        client.assert_closed();
+    }
 }
 
 /// An offset out of range ends a wait at once; an unknown partition beside a readable one does not; unknown ones alone

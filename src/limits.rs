@@ -50,6 +50,9 @@ pub const UNSENT_BYTES_MAX: usize = 256 << 10;
 pub const UNSENT_SLICES_MAX: usize = 1024;
 /// Milliseconds a closing connection may take to send the answers it has.
 pub const CLOSE_FLUSH_MS_MAX: u64 = 5_000;
+/// Milliseconds a request may still wait when its client has sent its last: clients that only closed their half want the
+/// answer, and the others cannot be told from them. Longer than any usual `fetch.max.wait.ms`.
+pub const HALF_CLOSED_MS_MAX: u64 = 10_000;
 /// Milliseconds connections get at shutdown to answer what is in progress; a stop takes under 300 in all.
 pub const SHUTDOWN_ANSWER_MS_MAX: u64 = 150;
 /// Connections of one listener, whatever `max.connections` says.

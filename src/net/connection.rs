@@ -22,7 +22,7 @@ use tokio::{
 pub(super) enum End {
     #[error("closed by the peer")]
     Peer,
-    #[error("closed while a request was waiting")]
+    #[error("gone while a request was waiting")]
     PeerWhileWaiting,
     #[error("closed by the answer to a request")]
     Asked,
@@ -99,12 +99,12 @@ impl<D: Dispatch> Connection<'_, D> {
             let begun = if overlaps {
                 answers.meanwhile(begin).await?
             } else {
-                let closed = self.frames.closed(&mut self.reader);
+                let gone = self.frames.gone(&mut self.reader);
                 let begin = async {
                     select! {
                         biased;
                         begun = begin => Ok(begun),
-                        () = closed => Err(End::PeerWhileWaiting),
+                        () = gone => Err(End::PeerWhileWaiting),
                     }
                 };
                 answers.meanwhile(begin).await??

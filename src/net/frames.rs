@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use std::{future, io, mem, mem::MaybeUninit, pin::Pin, sync::Arc, task::ready, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, ReadBuf},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// Bytes asked for by one read. Frames up to this size are copied.
@@ -78,15 +78,18 @@ impl Frames {
         }
     }
 
-    /// Resolves when the peer has closed, while a request waits. What arrives meanwhile is kept up to one read's worth;
-    /// the rest stays in the socket. Cancelling loses nothing.
-    pub async fn closed(&mut self, socket: &mut (impl AsyncRead + Unpin)) {
+    /// Resolves when the peer is gone, while a request waits: when reading fails, or some time after it has sent its last. A
+    /// peer that has only closed its half still wants the answer, as on Kafka, and looks the same as one that has closed
+    /// both. What arrives meanwhile is kept up to one read's worth; the rest stays in the socket. Cancelling loses nothing.
+    pub async fn gone(&mut self, socket: &mut (impl AsyncRead + Unpin)) {
         while !self.ended && self.received.len() < READ_BYTES {
             if self.fill(socket).await.is_err() {
                 return;
             }
         }
-        if !self.ended {
+        if self.ended {
+            sleep(Duration::from_millis(limits::HALF_CLOSED_MS_MAX)).await;
+        } else {
             future::pending().await
         }
     }

@@ -174,15 +174,51 @@ async fn only_consecutive_produce_requests_overlap() {
 }
 
 #[tokio::test]
-async fn a_waiting_request_is_dropped_when_the_peer_closes() {
+async fn a_waiting_request_is_dropped_when_the_connection_is_reset() {
     let (mut seen, handler) = by_hand();
     let server = start(SETTINGS, handler);
     let mut client = Client::to(&server).await;
     client.send(METADATA, b"long poll").await;
     client.send(METADATA, b"pipelined").await;
     let (_, mut answer) = seen.recv().await.unwrap();
+    client.0.set_zero_linger().unwrap();
     drop(client);
     answer.closed().await;
+}
+
+#[tokio::test]
+async fn a_waiting_request_is_answered_when_the_peer_has_sent_its_last() {
+    let (mut seen, handler) = by_hand();
+    let server = start(SETTINGS, handler);
+    let mut client = Client::to(&server).await;
+    client.send(METADATA, b"long poll").await;
+    client.send(METADATA, b"pipelined").await;
+    client.0.shutdown().await.unwrap();
+    for payload in [b"a", b"b"] {
+        let (_, answer) = seen.recv().await.unwrap();
+        // Once a request waits and another connection has been served, this one's close has been seen.
+        let mut other = Client::to(&server).await;
+        other.send(METADATA, b"x").await;
+        seen.recv().await.unwrap().1.send(reply(b"x")).ok().unwrap();
+        other.answer().await;
+        answer.send(reply(payload)).ok().unwrap();
+        assert_eq!(client.answer().await, payload);
+    }
+    assert_eq!(client.rest().await, b"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_request_is_dropped_some_time_after_the_peer_has_closed() {
+    let (mut seen, handler) = by_hand();
+    let server = start(SETTINGS, handler);
+    let mut client = Client::to(&server).await;
+    client.send(METADATA, b"long poll").await;
+    let (_, mut answer) = seen.recv().await.unwrap();
+    let before = tokio::time::Instant::now();
+    drop(client);
+    answer.closed().await;
+    let waited = before.elapsed().as_millis() as u64;
+    assert!((limits::HALF_CLOSED_MS_MAX..limits::HALF_CLOSED_MS_MAX + 100).contains(&waited));
 }
 
 #[tokio::test]

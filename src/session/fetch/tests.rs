@@ -1,7 +1,9 @@
 //! Sessions, request by request.
 
 use super::*;
+use crate::limits;
 use std::cell::Cell;
+use uuid::Uuid;
 
 const ORDERS: &str = "orders";
 
