@@ -12,13 +12,16 @@ use crate::{
         ErrorCode,
         api::Api,
         messages::{
-            ListOffsetsRequest, ListOffsetsResponse, TopicName,
+            ListOffsetsRequest, ListOffsetsResponse,
             list_offsets_request::ListOffsetsPartition,
             list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse},
         },
     },
 };
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::Hash,
+};
 
 pub const API: Api = Api::new(2, "ListOffsets", 1, 10, 6);
 
@@ -43,38 +46,49 @@ pub async fn handle(
         replica_id: request.replica_id.0,
         isolation: Isolation::from_wire(request.isolation_level),
     };
-    // A partition that is asked for twice is answered once, with INVALID_REQUEST.
-    let mut times: HashMap<(&TopicName, i32), usize> = HashMap::new();
-    for topic in &request.topics {
-        for partition in &topic.partitions {
-            *times.entry((&topic.name, partition.partition_index)).or_default() += 1;
-        }
-    }
-    let mut topics: Vec<ListOffsetsTopicResponse> = Vec::with_capacity(request.topics.len());
-    let mut places: HashMap<&TopicName, usize> = HashMap::new();
-    for topic in &request.topics {
-        let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for partition in &topic.partitions {
-            let answer = match times.remove(&(&topic.name, partition.partition_index)) {
-                Some(1) => ask.partition(ctx, &topic.name, partition).await,
-                Some(_) => Err(ErrorCode::InvalidRequest),
-                None => continue,
+    let named = request.topics.iter().map(|topic| (&topic.name, &topic.partitions[..]));
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for (name, asked) in each_once(named) {
+        let mut partitions = Vec::with_capacity(asked.len());
+        for (partition, times) in asked {
+            let answer = match times {
+                1 => ask.partition(ctx, name, partition).await,
+                _ => Err(ErrorCode::InvalidRequest),
             };
             partitions.push(response(partition.partition_index, version, answer));
         }
-        match places.get(&topic.name) {
-            Some(known) => topics[*known].partitions.append(&mut partitions),
-            None => {
-                places.insert(&topic.name, topics.len());
-                topics.push(
-                    ListOffsetsTopicResponse::default()
-                        .with_name(topic.name.clone())
-                        .with_partitions(partitions),
-                );
+        topics.push(
+            ListOffsetsTopicResponse::default().with_name(name.clone()).with_partitions(partitions),
+        );
+    }
+    ListOffsetsResponse::default().with_topics(topics)
+}
+
+/// Every topic and every partition once, where it is named first, with how often it is named: a partition that is named
+/// twice is answered once, with INVALID_REQUEST.
+fn each_once<'a, T: Copy + Eq + Hash>(
+    named: impl Iterator<Item = (T, &'a [ListOffsetsPartition])>,
+) -> Vec<(T, Vec<(&'a ListOffsetsPartition, usize)>)> {
+    let mut topics: HashMap<T, usize> = HashMap::new();
+    let mut partitions: HashMap<(usize, i32), usize> = HashMap::new();
+    let mut once: Vec<(T, Vec<(&ListOffsetsPartition, usize)>)> = Vec::new();
+    for (topic, asked) in named {
+        let place = *topics.entry(topic).or_insert(once.len());
+        if place == once.len() {
+            once.push((topic, Vec::with_capacity(asked.len())));
+        }
+        let (_, known) = &mut once[place];
+        for partition in asked {
+            match partitions.entry((place, partition.partition_index)) {
+                Entry::Occupied(at) => known[*at.get()].1 += 1,
+                Entry::Vacant(at) => {
+                    at.insert(known.len());
+                    known.push((partition, 1));
+                }
             }
         }
     }
-    ListOffsetsResponse::default().with_topics(topics)
+    once
 }
 
 /// An offset with its timestamp (-1: none) and leader epoch (-1: unknown).
@@ -206,5 +220,65 @@ impl Ask {
             _ if self.is_behind(view) => Err(self.not_available()),
             _ => Ok(Offset::NONE),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{cell::Cell, hash::Hasher};
+
+    fn partition(index: i32) -> ListOffsetsPartition {
+        ListOffsetsPartition::default().with_partition_index(index)
+    }
+
+    #[test]
+    fn what_is_named_again_keeps_its_place() {
+        let asked: [(&str, Vec<ListOffsetsPartition>); 4] = [
+            ("a", vec![partition(1), partition(0), partition(1)]),
+            ("b", vec![partition(1)]),
+            ("none", vec![]),
+            ("a", vec![partition(2), partition(1)]),
+        ];
+        let once = each_once(asked.iter().map(|(topic, asked)| (*topic, &asked[..])));
+        let seen: Vec<(&str, Vec<(i32, usize)>)> = once
+            .into_iter()
+            .map(|(topic, asked)| {
+                (topic, asked.iter().map(|(it, times)| (it.partition_index, *times)).collect())
+            })
+            .collect();
+        let expected = [("a", vec![(1, 3), (0, 1), (2, 1)]), ("b", vec![(1, 1)]), ("none", vec![])];
+        assert_eq!(seen, expected);
+    }
+
+    /// A name that counts how often it is compared.
+    #[derive(Clone, Copy)]
+    struct Counted<'a>(usize, &'a Cell<usize>);
+
+    impl PartialEq for Counted<'_> {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.set(self.1.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted<'_> {}
+
+    impl Hash for Counted<'_> {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    /// It was quadratic: every topic was looked for among all before it.
+    #[test]
+    fn many_topics_are_not_compared_with_each_other() {
+        let (count, compared, asked) = (20_000, Cell::new(0), [partition(0)]);
+        let topics = (0..count).chain(0..count).map(|name| (Counted(name, &compared), &asked[..]));
+        let once = each_once(topics);
+        assert_eq!(once.len(), count);
+        assert!(once.iter().all(|(_, asked)| asked[0].1 == 2));
+        // Once when a name comes again; growing and chance add some.
+        assert!(compared.get() < 3 * count, "{}", compared.get());
     }
 }
