@@ -1,5 +1,8 @@
 //! Fetch over partitions in memory; expected values as real Kafka gives them.
 
+mod counting;
+
+use self::counting::Counting;
 use super::{
     answer::Answering,
     memory::{Held, Memory},
@@ -10,6 +13,7 @@ use crate::{
     cluster::{Image, Record, Topic, record::PartitionState},
     config::{Config, topic::LogConfig},
     ids::{LeaderEpoch, NodeId, TopicId},
+    limits::FILE_PIECE_BYTES_MAX,
     machine::clock::Clock,
     partition::{self, Assigned, Isolation, Slice, SpawnParams},
     session::fetch::{Key, Params, TopicKey, Verdict},
@@ -30,7 +34,10 @@ const LIMITS: Limits = Limits {
 const EPOCH: i32 = 3;
 
 async fn partition(index: i32) -> partition::Handle {
-    let store: Arc<dyn LogStore> = Arc::new(Mem::new());
+    partition_in(Arc::new(Mem::new()), index).await
+}
+
+async fn partition_in(store: Arc<dyn LogStore>, index: i32) -> partition::Handle {
     let log = store.create(crate::partition::log_options(&Config::dev().topic_defaults)).unwrap();
     let params = SpawnParams {
         store,
@@ -221,6 +228,30 @@ async fn a_partition_adds_no_more_than_it_may_give() {
     for _ in 0..5 {
         append(&a, 400).await;
         assert!(poll!(&mut waiting).is_pending());
+    }
+}
+
+/// What a wait reads is only counted, and however much the client wants, little of it is in memory at a time.
+#[tokio::test]
+async fn a_wait_reads_no_more_than_is_missing() {
+    let store = Arc::new(Counting::new());
+    let a = partition_in(store.clone(), 0).await;
+    let targets = [with(target(&a, 0), |params| params.max_bytes = 50 << 20)];
+    for (min_bytes, enough) in [(500_000, true), (50 << 20, false)] {
+        let limits = Limits { min_bytes, max_bytes: 50 << 20, ..LIMITS };
+        let progress = read(&targets, limits).await.into_progress();
+        let mut size = 0;
+        for _ in 0..40 {
+            size = append(&a, 60_000).await;
+        }
+        store.take_reads();
+        let had = progress[0].bytes;
+        assert_eq!(poll!(pin!(wait(&targets, progress, &limits))).is_ready(), enough);
+        let reads = store.take_reads();
+        let most = min_bytes - had + size;
+        assert!(reads.iter().sum::<usize>() < most, "{min_bytes}: {reads:?}");
+        let piece = FILE_PIECE_BYTES_MAX;
+        assert!(reads.len() > 1 && reads.iter().all(|read| *read <= piece), "{reads:?}");
     }
 }
 
