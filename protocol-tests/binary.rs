@@ -8,14 +8,16 @@ use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{
-    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, MetadataRequest, ProduceRequest,
+    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, JoinGroupRequest, MetadataRequest,
+    ProduceRequest,
 };
 use rustix::process::Signal;
 
 use crate::batch::Batch;
 use crate::client::{Client, frame};
-use crate::codes::NONE;
+use crate::codes::{NONE, NOT_COORDINATOR};
 use crate::fixtures::topic_name;
+use crate::members::join_request;
 use crate::process::{Ended, Process};
 
 /// An end takes less than 300 ms; the rest is for a machine that is busy with other tests.
@@ -162,6 +164,25 @@ fn a_signal_answers_what_is_in_flight() {
         eprintln!("{signal:?}: ended within {took:?}");
         assert!(took < END_MAX, "{signal:?}: {took:?}");
     }
+}
+
+/// Members that wait for the others are sent away at once: there may be another coordinator (seen on Kafka 4.1.1).
+#[test]
+fn a_signal_answers_members_that_wait() {
+    let delay = ["--set", "group.initial.rebalance.delay.ms=60000"];
+    let (process, address) = Process::dev(&delay);
+    let mut client = Client::connect_to(&address);
+    // In one segment: when the first is answered, the second has arrived.
+    let join = join_request("waits", "");
+    let both = [frame(3, 1, &ApiVersionsRequest::default()), frame(3, 2, &join)].concat();
+    client.send_bytes(&both);
+    client.receive::<ApiVersionsRequest>(3, 1);
+    let asked = Instant::now();
+    process.signal(Signal::TERM);
+    assert_eq!(client.receive::<JoinGroupRequest>(3, 2).error_code, NOT_COORDINATOR);
+    client.assert_closed();
+    assert_eq!(process.end().code, Some(0));
+    assert!(asked.elapsed() < END_MAX, "{:?}", asked.elapsed());
 }
 
 #[test]

@@ -78,7 +78,7 @@ async fn join(
         uuid: fresh_uuid(),
     });
     let refused = |error| JoinRefused { error, member_id: String::new() };
-    match ctx.groups.call(&group, command).await.map_err(refused)? {
+    match ctx.await_group(&group, command).await.map_err(refused)? {
         Reply::Join(result) => result,
         _ => Err(refused(ErrorCode::UnknownServerError)),
     }

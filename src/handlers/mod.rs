@@ -40,7 +40,7 @@ use crate::{
     partition, session,
     session::Session,
     wire::{
-        self, Api, DecodeError, RequestHeader,
+        self, Api, DecodeError, ErrorCode, RequestHeader,
         protocol::{Decodable, Encodable},
     },
 };
@@ -48,7 +48,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::{select, sync::watch};
 use tracing::{debug, error};
 
 /// Every API that is served, in key order. ApiVersions, the dispatch below and the README's table come from it.
@@ -98,6 +98,23 @@ pub struct Ctx {
     pub clock: Clock,
     /// True when the broker stops: who waits for more answers with what there is.
     pub stopping: watch::Receiver<bool>,
+}
+
+impl Ctx {
+    /// Asks a group's coordinator what may take long. Whoever still waits when the broker stops is told NOT_COORDINATOR and
+    /// looks for another one at once, as on Kafka. Errors as `group::Coordinator::call`.
+    async fn await_group(
+        &self,
+        group: &str,
+        command: group::command::Command,
+    ) -> Result<group::command::Reply, ErrorCode> {
+        let mut stopping = self.stopping.clone();
+        select! {
+            biased;
+            reply = self.groups.call(group, command) => reply,
+            _ = stopping.wait_for(|stop| *stop) => Err(ErrorCode::NotCoordinator),
+        }
+    }
 }
 
 /// What a request gets.

@@ -51,7 +51,7 @@ async fn sync(ctx: &Ctx, version: i16, request: SyncGroupRequest) -> Result<Sync
         protocol: request.protocol_name.as_ref().map(ToString::to_string),
         assignments: assignments.collect(),
     });
-    match ctx.groups.call(&group, command).await? {
+    match ctx.await_group(&group, command).await? {
         Reply::Sync(result) => result,
         _ => Err(ErrorCode::UnknownServerError),
     }
