@@ -8,16 +8,16 @@ use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{
-    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, JoinGroupRequest, MetadataRequest,
-    ProduceRequest,
+    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, FindCoordinatorRequest,
+    JoinGroupRequest, MetadataRequest, OffsetFetchRequest, ProduceRequest,
 };
 use rustix::process::Signal;
 
 use crate::batch::Batch;
 use crate::client::{Client, frame};
 use crate::codes::{NONE, NOT_COORDINATOR};
-use crate::fixtures::topic_name;
-use crate::members::join_request;
+use crate::fixtures::{topic_name, until};
+use crate::members::{group_id, join_request};
 use crate::process::{Ended, Process};
 
 /// An end takes less than 300 ms; the rest is for a machine that is busy with other tests.
@@ -172,6 +172,10 @@ fn a_signal_answers_members_that_wait() {
     let delay = ["--set", "group.initial.rebalance.delay.ms=60000"];
     let (process, address) = Process::dev(&delay);
     let mut client = Client::connect_to(&address);
+    let find = FindCoordinatorRequest::default().with_coordinator_keys(vec!["waits".into()]);
+    until("the coordinator", || client.call(4, &find).coordinators[0].error_code == NONE);
+    let offsets = OffsetFetchRequest::default().with_group_id(group_id("waits"));
+    until("the group's shard", || client.call(7, &offsets).error_code == NONE);
     // In one segment: when the first is answered, the second has arrived.
     let join = join_request("waits", "");
     let both = [frame(3, 1, &ApiVersionsRequest::default()), frame(3, 2, &join)].concat();

@@ -225,6 +225,7 @@ fn xerial(input: &[u8]) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lz4_flex::frame::{BlockMode, FrameEncoder, FrameInfo};
 
     const ALL: [Compression; 5] = [
         Compression::None,
@@ -369,6 +370,13 @@ mod tests {
             assert!(!with(at, value), "{what}");
         }
         assert!(decompress(Compression::Lz4, &frame[..frame.len() - 4], 2000).is_err(), "no end");
+        for (mode, taken) in [(BlockMode::Independent, true), (BlockMode::Linked, false)] {
+            let info = FrameInfo::new().block_mode(mode);
+            let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+            encoder.write_all(&text(1000)).unwrap();
+            let frame = encoder.finish().unwrap();
+            assert_eq!(decompress(Compression::Lz4, &frame, 2000).is_ok(), taken, "{mode:?}");
+        }
     }
 
     #[test]
