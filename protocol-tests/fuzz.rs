@@ -189,7 +189,7 @@ fn record_bytes(random: &mut Random) -> Bytes {
 }
 
 fn record_batch(bytes: Bytes) -> bool {
-    let Ok(batch) = batch::check(9, bytes) else { return false };
+    let Ok(batch) = batch::check(9, bytes, usize::MAX) else { return false };
     let codec = batch.header.compression().expect("checked");
     let payload = batch.payload();
     subscribed_topics(&payload);

@@ -214,6 +214,7 @@ async fn a_waiting_request_is_dropped_some_time_after_the_peer_has_closed() {
     let mut client = Client::to(&server).await;
     client.send(METADATA, b"long poll").await;
     let (_, mut answer) = seen.recv().await.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "this clock is the test's")]
     let before = tokio::time::Instant::now();
     drop(client);
     answer.closed().await;

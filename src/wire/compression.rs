@@ -333,7 +333,8 @@ mod tests {
         let packed: Vec<(Compression, Bytes)> =
             ALL[1..].iter().map(|codec| (*codec, compress(*codec, None, half).unwrap())).collect();
         let (once, twice) = (Some(half.to_vec()), Some([half, half].concat()));
-        let cases: [(&str, fn(&[u8]) -> Vec<u8>, [&Option<Vec<u8>>; 4]); 6] = [
+        type Case<'a> = (&'a str, fn(&[u8]) -> Vec<u8>, [&'a Option<Vec<u8>>; 4]);
+        let cases: [Case; 6] = [
             ("nothing", |_| Vec::new(), [&None; 4]),
             ("cut", |whole| whole[..whole.len() - 3].to_vec(), [&None; 4]),
             ("garbage behind it", |whole| [whole, &[7; 30]].concat(), [&once, &None, &once, &None]),
