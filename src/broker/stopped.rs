@@ -20,7 +20,7 @@ use crate::{
 
 async fn start(store: Arc<Mem>) -> Broker {
     let config = Config::build(true, &[("listeners", "PLAINTEXT://127.0.0.1:0")]).unwrap();
-    Broker::start_on(config, store).await.unwrap()
+    Broker::start_with(config, store).await.unwrap()
 }
 
 fn session() -> Session {

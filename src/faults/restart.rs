@@ -11,7 +11,12 @@ use crate::{
 use std::collections::HashMap;
 
 /// The broker that opens the log sets them again.
-const OPTIONS: LogOptions = LogOptions { segment_bytes: 1 << 30, segment_ms: i64::MAX };
+const OPTIONS: LogOptions = LogOptions {
+    segment_bytes: 1 << 30,
+    segment_ms: i64::MAX,
+    segment_jitter_ms: 0,
+    jitter_seed: 0,
+};
 
 /// Logs whose producers are not known any more, and where they ended then.
 #[derive(Debug, Clone, Default)]
