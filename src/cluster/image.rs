@@ -56,8 +56,8 @@ pub struct Image {
 /// What one entry touched. Says nothing about an image, so that all are equal.
 #[derive(Debug, Clone, Default)]
 struct Touched {
-    /// The offset before it.
-    since: i64,
+    /// The offset before it; None: the image was not made by an entry.
+    since: Option<i64>,
     topics: BTreeSet<String>,
     configs: BTreeSet<Resource>,
 }
@@ -109,7 +109,7 @@ impl Image {
 
     /// Changes the image by one entry of the metadata log.
     pub fn apply_entry(&mut self, records: &[Record]) {
-        let mut touched = Touched { since: self.offset, ..Touched::default() };
+        let mut touched = Touched { since: Some(self.offset), ..Touched::default() };
         for record in records {
             match record {
                 Record::Topic { name, .. } => {
@@ -136,6 +136,7 @@ impl Image {
     /// Changes the image by one record. A record that names what does not exist changes nothing but the offset.
     pub fn apply(&mut self, record: &Record) {
         self.offset += 1;
+        self.last.since = None;
         match record {
             Record::Cluster { cluster_id } => self.cluster_id.clone_from(cluster_id),
             Record::Broker { node_id, broker_epoch, incarnation_id, rack, listeners, fenced } => {
@@ -226,7 +227,7 @@ impl Image {
     /// What differs between `old` and this image, whatever lies between them.
     pub fn changes_since(&self, old: &Image) -> Changes {
         let mut changes = Changes { brokers: self.brokers != old.brokers, ..Changes::default() };
-        if old.offset == self.last.since && old.offset < self.offset {
+        if Some(old.offset) == self.last.since {
             self.last.topics.iter().for_each(|name| self.compare_topic(old, name, &mut changes));
             self.last.configs.iter().for_each(|it| self.compare_configs(old, it, &mut changes));
             return changes;

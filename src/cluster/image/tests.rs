@@ -164,6 +164,7 @@ fn from_one_entry_to_the_next_only_what_it_touched_is_looked_at() {
     old.topics.insert_mut("c".to_owned(), old.topic("a").unwrap().clone());
     assert_eq!(new.changes_since(&old).removed, []);
     assert_eq!(image([]).changes_since(&old).removed.len(), 2);
+    assert_eq!(image(topic("a", id(1), 1)).changes_since(&image([])).added.len(), 1);
 }
 
 /// `changes` without what depends on the order of looking.
@@ -184,7 +185,7 @@ proptest! {
         let mut new = old.clone();
         new.apply_entry(entry);
         let mut compared = new.clone();
-        compared.last.since = -1;
+        compared.last.since = None;
         prop_assert_eq!(sorted(new.changes_since(&old)), sorted(compared.changes_since(&old)));
     }
 }
