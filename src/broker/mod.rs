@@ -384,6 +384,20 @@ mod tests {
         assert!(!boot.exists(), "nothing was recovered");
     }
 
+    /// After a repair the name of a log may be lost, and must not take the log with it.
+    #[tokio::test]
+    async fn a_log_without_a_name_goes_unless_loss_was_accepted() {
+        let store: Arc<dyn LogStore> = Arc::new(Mem::new());
+        let log = store.create(partition::log_options(&dev().topic_defaults)).unwrap();
+        for (accept_data_loss, kept) in [(true, true), (false, false)] {
+            let mut config = dev();
+            config.accept_data_loss = accept_data_loss;
+            let broker = Broker::start_with(config, store.clone()).await.unwrap();
+            assert_eq!(store.logs().unwrap().contains(&log), kept);
+            drop(broker);
+        }
+    }
+
     #[tokio::test]
     async fn several_brokers_live_in_one_process() {
         let (a, b) = (Broker::start(dev()).await.unwrap(), Broker::start(dev()).await.unwrap());

@@ -234,8 +234,9 @@ impl Reconciler {
         }
     }
 
-    /// Deletes logs of partitions that are gone and logs that no partition names: what a crash left between two steps. Call
-    /// once the first image is carried out.
+    /// Deletes logs of partitions that are gone and logs that no partition names: what a crash left between two steps. With
+    /// `--accept-data-loss` the latter stay, because what named them may be what was lost. Call once the first image is
+    /// carried out.
     pub async fn delete_orphans(&mut self) -> Result<(), StorageError> {
         let image = self.ctx.image.load_full();
         for name in logs::strays(&self.logs, |id| image.topic_by_id(id).is_some()) {
@@ -245,6 +246,10 @@ impl Reconciler {
         }
         let (store, named) = (self.store.clone(), self.logs.clone());
         for log in blocking(move || logs::orphans(store.as_ref(), &named)).await? {
+            if self.ctx.config.accept_data_loss {
+                warn!(%log, "a log belongs to no partition; a start without --accept-data-loss deletes it");
+                continue;
+            }
             warn!(%log, "deleting a log that belongs to no partition");
             self.store.delete(log).await.unwrap_or(Err(StorageError::Closed))?;
         }
