@@ -72,7 +72,7 @@ pub const MAILBOX_DRAIN_MAX: usize = 32;
 /// bound a batch by what it is before it is compressed, far below.
 pub const DECOMPRESSED_BATCH_MAX: usize = 64 << 20;
 /// Worker threads that decompress at a time, each of them so much; fewer where there are fewer processors.
-pub const INSPECTIONS_MAX: usize = 4;
+pub const INSPECTIONS_MAX: usize = 2;
 /// Bytes of a compressed batch that its connection's task looks into itself: under a millisecond with every codec.
 pub const COMPRESSED_AT_ONCE_MAX: usize = 64 << 10;
 /// What may come out of it there.
