@@ -29,7 +29,7 @@
 //! Every send has a value of its own, **unique over the whole history**; a program never sends a value twice (a client
 //! may retry inside one send, see [`Role::Producer`]). The values that one process sends to one partition **increase**
 //! in the order in which they were handed to the client. Counting up from 1 for all processes together does both, and
-//! keeps the judgement small: it holds a table indexed by value.
+//! keeps the judgement small: it holds a table indexed by value. In a poll, 0 stands for a record that carries no value.
 //!
 //! # Completions
 //!
@@ -225,6 +225,44 @@ pub struct Record {
     pub offset: i64,
     pub key: u32,
     pub value: u64,
+}
+
+impl Action {
+    /// As in the JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Action::Start(_) => "start",
+            Action::Crash => "crash",
+            Action::Send { .. } => "send",
+            Action::Poll { .. } => "poll",
+            Action::Assign { .. } => "assign",
+            Action::Subscribe { .. } => "subscribe",
+            Action::Rebalance { .. } => "rebalance",
+            Action::Seek { .. } => "seek",
+            Action::Commit { .. } => "commit",
+            Action::Committed { .. } => "committed",
+            Action::Fault { .. } => "fault",
+            Action::Ends { .. } => "ends",
+        }
+    }
+
+    /// Whether it is recorded twice, as invocation and completion.
+    pub fn is_operation(&self) -> bool {
+        match self {
+            Action::Send { .. }
+            | Action::Poll { .. }
+            | Action::Commit { .. }
+            | Action::Committed { .. }
+            | Action::Fault { .. }
+            | Action::Ends { .. } => true,
+            Action::Start(_)
+            | Action::Crash
+            | Action::Assign { .. }
+            | Action::Subscribe { .. }
+            | Action::Rebalance { .. }
+            | Action::Seek { .. } => false,
+        }
+    }
 }
 
 impl Partition {
