@@ -31,7 +31,7 @@ impl Ends {
     ) {
         let log = &mut order.logs[at as usize];
         log.end = Some(*end);
-        log.floor = log.floor.max(*end - 1);
+        log.floor = log.floor.max(end.saturating_sub(1));
         let floors = self.asked.get(&by.op);
         let floor = floors.and_then(|floors| floors.get(at as usize)).copied().unwrap_or(-1);
         let found = |why: String, offsets: [i64; 2]| {

@@ -61,6 +61,6 @@ fn must_be_there(sent: &Sent, faults: &Faults) -> bool {
 /// Whether the readers, who did not see it, have been where it would be. `offset` -1: anywhere in the log.
 fn is_behind(log: &Log, offset: i64, finals: bool) -> bool {
     let read_max = if finals { log.final_max } else { log.polled_max };
-    let at_end = log.end.is_some_and(|end| finals && read_max + 1 >= end);
+    let at_end = log.end.is_some_and(|end| finals && read_max >= end.saturating_sub(1));
     if offset < 0 { at_end } else { offset <= read_max || log.end.is_some_and(|end| offset >= end) }
 }

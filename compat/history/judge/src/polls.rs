@@ -74,7 +74,7 @@ impl Polls {
     ) {
         let cursor = cursors.0.get(&id).copied();
         let caught_up = cursor.is_some_and(|cursor| cursor.caught_up);
-        cursors.0.insert(id, Cursor { next: Next::From(offset + 1), by, caught_up });
+        cursors.0.insert(id, Cursor { next: Next::From(offset.saturating_add(1)), by, caught_up });
         let Some(cursor) = cursor else { return };
         let witnesses = [cursor.by, by];
         match cursor.next {

@@ -1,7 +1,9 @@
 //! `nonmonotonic-send`: sends that followed one another are in the log in another order.
 //!
 //! - One idempotent producer's values, which increase in the order in which they were handed to it, increase in the log
-//!   too, whatever was retried. A plain producer with several requests in flight may be reordered.
+//!   too, whatever was retried. A value whose send ended unknown may come late: the client gave it up and went on under
+//!   another producer id, while the request was still on its way. A plain producer with several requests in flight may
+//!   be reordered.
 //! - Any producer's send that began when an offset was already known to others is not put at or before that offset.
 //!
 //! `int-nonmonotonic-send` and `int-send-skip` are about several sends in one operation: they come with transactions
@@ -11,7 +13,7 @@ use crate::{
     doubled::Doubled,
     faults::Faults,
     history::{Partition, Role},
-    order::{Order, PartitionId, Sent},
+    order::{Order, Outcome, PartitionId, Sent},
     verdict::{Anomaly, Findings, Kind},
 };
 use std::collections::HashMap;
@@ -38,10 +40,14 @@ pub(crate) fn judge<'a>(
             if !idempotent || twice.contains(&value) {
                 continue;
             }
-            let before = last.insert(sent.process, (offset, value));
-            let Some((before_at, before)) = before.filter(|(_, before)| *before > value) else {
+            let (before_at, before) = *last.entry(sent.process).or_insert((offset, value));
+            if before <= value {
+                last.insert(sent.process, (offset, value));
                 continue;
-            };
+            }
+            if sent.outcome != Outcome::Ok {
+                continue;
+            }
             findings.add(Kind::NonmonotonicSend, || {
                 let why = format!("value {before} at {before_at} is before {value} at {offset}");
                 let witnesses: Vec<_> =

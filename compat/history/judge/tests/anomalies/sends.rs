@@ -444,10 +444,31 @@ fn nonmonotonic_sends() {
                 &["nonmonotonic-send"],
             ),
             (
-                "the same, seen by polls alone",
-                "1 send 1 unknown
+                "the later one's outcome unknown",
+                "1 send 1 open
                  1 send 2 unknown
+                 1 sent 1 @1
                  5 poll 0:2 1:1",
+                &["nonmonotonic-send"],
+            ),
+            (
+                "the earlier one's outcome unknown: given up, and late",
+                "1 send 1 unknown
+                 1 send 2 open
+                 1 sent 2 @0
+                 5 poll 0:2 1:1",
+                &[],
+            ),
+            (
+                "what is late is not measured against: the next one is in order",
+                "1 send 1 unknown
+                 1 send 2 open
+                 1 send 3 open
+                 1 send 4 open
+                 1 sent 2 @0
+                 1 sent 4 @2
+                 1 sent 3 @3
+                 5 poll 0:2 1:1 2:4 3:3",
                 &["nonmonotonic-send"],
             ),
             (
