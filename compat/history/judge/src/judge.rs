@@ -19,19 +19,21 @@ use crate::{
     sent_order,
     staleness::Staleness,
     tally::Tally,
+    timeline::Timeline,
     verdict::{Findings, Verdict, Witness},
 };
 use std::{collections::HashMap, io::BufRead};
 
-/// Judges a whole history.
-pub fn judge(from: impl BufRead) -> Result<Verdict, HistoryError> {
+/// Judges a whole history, and shows its course.
+pub fn judge(from: impl BufRead) -> Result<(Verdict, Timeline), HistoryError> {
     let mut reader = Reader::new(from);
-    let mut judge = Judge::new();
+    let (mut judge, mut timeline) = (Judge::new(), Timeline::default());
     while let Some(event) = reader.next() {
-        let line = reader.line();
-        judge.event(&event?).map_err(|Broken(what)| HistoryError::Broken { line, what })?;
+        let (event, line) = (event?, reader.line());
+        judge.event(&event).map_err(|Broken(what)| HistoryError::Broken { line, what })?;
+        timeline.event(&event);
     }
-    Ok(judge.finish())
+    Ok((judge.finish(), timeline))
 }
 
 /// An event that no history may have there: whoever recorded it is wrong, and the broker cannot be judged by it.

@@ -5,6 +5,7 @@
 //! - The families of anomalies, one file each: `lost`, `doubled`, `foreign`, `sent_order`, `polls`, `commits`, `ends`;
 //!   and the figure in [`staleness`]. What they look at: `order`, the version order of each partition, and [`faults`],
 //!   what a fault excuses.
+//! - For people: [`timeline`], the course of the run; [`report`], text; [`plot`], a picture.
 //!
 //! Nothing here knows a client, a socket or a clock: a history is all it sees.
 //!
@@ -29,11 +30,15 @@ pub mod judge;
 pub mod lines;
 mod lost;
 mod order;
+pub mod plot;
 mod polls;
+pub mod report;
 mod sent_order;
 pub mod staleness;
 pub mod tally;
+pub mod timeline;
 pub mod verdict;
 
 pub use judge::{Judge, judge};
+pub use timeline::Timeline;
 pub use verdict::{Anomaly, Kind, Verdict};

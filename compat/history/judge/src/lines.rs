@@ -104,6 +104,11 @@ impl<W: Write> Writer<W> {
     pub fn flush(&mut self) -> Result<(), HistoryError> {
         self.to.flush().map_err(|source| HistoryError::Io { line: self.line, source })
     }
+
+    /// What was written to; not flushed.
+    pub fn into_inner(self) -> W {
+        self.to
+    }
 }
 
 #[cfg(test)]

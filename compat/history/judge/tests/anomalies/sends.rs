@@ -464,11 +464,9 @@ fn nonmonotonic_sends() {
                 "1 send 1 unknown
                  1 send 2 open
                  1 send 3 open
-                 1 send 4 open
-                 1 sent 2 @0
-                 1 sent 4 @2
-                 1 sent 3 @3
-                 5 poll 0:2 1:1 2:4 3:3",
+                 1 sent 3 @0
+                 1 sent 2 @2
+                 5 poll 0:3 1:1 2:2",
                 &["nonmonotonic-send"],
             ),
             (
