@@ -47,9 +47,6 @@ struct Commit {
     replaced: u64,
 }
 
-/// From the first to the second time, both included.
-pub(crate) type Window = (u64, u64);
-
 impl Commits {
     fn of(&mut self, group: &str, partition: PartitionId) -> &mut Committed {
         if !self.groups.contains_key(group) {
@@ -81,38 +78,28 @@ impl Commits {
         self.of(group, at).active.retain(|commit| commit.op != op);
     }
 
-    /// What could have been current at some moment of the window; None: nothing committed.
+    /// What could have been current at some moment from `since` to now, the newest first; None: nothing committed.
     pub(crate) fn current(
         &mut self,
         group: &str,
         at: PartitionId,
-        (from, to): Window,
-    ) -> Vec<Option<i64>> {
-        let committed = self.of(group, at);
-        let fresh = committed.replaced.partition_point(|commit| commit.replaced < from);
-        let possible = committed.replaced[fresh..].iter().chain(&committed.active);
-        let mut current: Vec<_> = possible
-            .filter(|commit| commit.invoked <= to)
-            .map(|commit| Some(commit.offset))
-            .collect();
-        if committed.since.is_none_or(|since| since >= from) {
-            current.push(None);
-        }
-        current
+        since: u64,
+    ) -> impl Iterator<Item = Option<i64>> {
+        self.of(group, at).current(since)
     }
 
-    /// The broker said so, when asked in this window.
+    /// The broker says so, asked at `asked`.
     pub(crate) fn named(
         &mut self,
         group: &str,
         (id, partition): (PartitionId, &Partition),
         offset: Option<i64>,
-        window: Window,
+        asked: u64,
         by: Witness,
         findings: &mut Findings,
     ) {
-        let legal = self.current(group, id, window).contains(&offset);
         let committed = self.of(group, id);
+        let legal = committed.current(asked).any(|current| current == offset);
         if let Some(offset) = offset
             && committed.named_max.is_none_or(|(max, _)| offset > max)
         {
@@ -123,7 +110,7 @@ impl Commits {
         }
         let all = || committed.replaced.iter().chain(&committed.active);
         let known = offset.is_none_or(|offset| all().any(|commit| commit.offset == offset));
-        let newest = all().filter(|commit| commit.completed < window.0).max_by_key(|c| c.completed);
+        let newest = all().filter(|commit| commit.completed < asked).max_by_key(|c| c.completed);
         let kind = if known { Kind::CommitRegression } else { Kind::PhantomCommit };
         findings.add(kind, || {
             let said = offset.map_or("nothing".to_owned(), |offset| offset.to_string());
@@ -163,5 +150,14 @@ impl Commits {
                 });
             }
         }
+    }
+}
+
+impl Committed {
+    fn current(&self, since: u64) -> impl Iterator<Item = Option<i64>> {
+        let fresh = self.replaced.partition_point(|commit| commit.replaced < since);
+        let possible = self.active.iter().rev().chain(self.replaced[fresh..].iter().rev());
+        let none = self.since.is_none_or(|certain| certain >= since).then_some(None);
+        possible.map(|commit| Some(commit.offset)).chain(none)
     }
 }

@@ -133,8 +133,7 @@ impl Judge {
                     for named in offsets {
                         let id = self.id(&named.0);
                         let at = (id, &named.0);
-                        let window = (invoked, event.time);
-                        self.commits.named(group, at, named.1, window, by, &mut self.findings);
+                        self.commits.named(group, at, named.1, invoked, by, &mut self.findings);
                     }
                 }
             }

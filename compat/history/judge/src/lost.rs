@@ -39,7 +39,10 @@ pub(crate) fn judge(
                 (false, _) => "was acknowledged",
             };
             let place = if offset >= 0 { format!(" at {offset}") } else { String::new() };
-            let to = if finals { log.final_max } else { log.polled_max };
+            let to = match if finals { log.final_max } else { log.polled_max } {
+                ..0 => "nowhere".to_owned(),
+                to => to.to_string(),
+            };
             let end = log.end.map(|end| format!(", the log ends at {end}")).unwrap_or_default();
             Anomaly::new(format!("value {value} {claim}{place}; readers came to {to}{end}"))
                 .partition(partition)

@@ -177,7 +177,7 @@ impl Log {
 
 impl Sent {
     pub(crate) fn is_excused(&self, faults: &Faults) -> bool {
-        self.acks != Acks::All && faults.excuse(self.acks, self.invoked, self.completed)
+        faults.excuse(self.acks, self.invoked, self.completed)
     }
 
     /// Its completion, or its invocation while there is none.

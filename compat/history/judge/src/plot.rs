@@ -18,10 +18,12 @@ const RIGHT: f64 = 1180.0;
 const ROW: f64 = 18.0;
 const PANEL: f64 = 230.0;
 const GAP: f64 = 52.0;
+/// About the width of a letter.
+const LETTER: f64 = 7.0;
 
 const ACKED: &str = "#1f5fa8";
 const POLLED: &str = "#2e8b57";
-const HALF: &str = "#1f5fa8";
+const MEDIAN: &str = "#1f5fa8";
 const MOST: &str = "#e08214";
 const WORST: &str = "#c0392b";
 /// One after another for the names of faults, in the order of their first injection.
@@ -99,17 +101,17 @@ fn draw(out: &mut String, timeline: &Timeline) -> fmt::Result {
         let of = move |point: &Second| point.latency.quantile(share).map(|time| time as f64 / 1e6);
         points.iter().map(of).collect::<Vec<_>>()
     };
-    let (half, most, worst) = (share(0.5), share(0.99), share(1.0));
+    let (median, most, worst) = (share(0.5), share(0.99), share(1.0));
     let highest = worst.iter().flatten().fold(100.0, |a: f64, b| a.max(*b));
-    let lowest = half.iter().flatten().fold(1.0, |a: f64, b| a.min(*b)).max(0.01);
+    let lowest = median.iter().flatten().fold(1.0, |a: f64, b| a.min(*b)).max(0.01);
     let decade = |value: f64| 10f64.powf(value);
     let (least, most_y) = (decade(lowest.log10().floor()), decade(highest.log10().ceil()));
     let y = Y { top: second, least, most: most_y, logarithmic: true };
-    let legend = [("slowest", WORST), ("99 %", MOST), ("half", HALF)];
+    let legend = [("slowest", WORST), ("99th percentile", MOST), ("median", MEDIAN)];
     panel(out, "Latency of acknowledged sends", &legend, "milliseconds", &x, &y)?;
     line(out, &worst, WORST, per, &x, &y)?;
     line(out, &most, MOST, per, &x, &y)?;
-    line(out, &half, HALF, per, &x, &y)?;
+    line(out, &median, MEDIAN, per, &x, &y)?;
     let (middle, below) = ((LEFT + RIGHT) / 2.0, second + PANEL + 40.0);
     writeln!(
         out,
@@ -191,14 +193,14 @@ fn panel(
     writeln!(out, r#"<text x="{LEFT}" y="{above}" font-weight="bold">{title}</text>"#)?;
     let mut right = RIGHT;
     for (name, colour) in legend {
-        writeln!(out, r#"<text x="{right}" y="{above}" text-anchor="end">{name}</text>"#)?;
-        right -= name.chars().count() as f64 * 7.4 + 26.0;
-        let (from, to, middle) = (right + 2.0, right + 20.0, above - 4.0);
+        let text = right - name.chars().count() as f64 * LETTER;
+        let (from, to, middle) = (text - 26.0, text - 8.0, above - 4.0);
+        writeln!(out, r#"<text x="{text:.1}" y="{above}">{name}</text>"#)?;
         writeln!(
             out,
             r#"<path d="M{from:.1} {middle}H{to:.1}" stroke="{colour}" stroke-width="2.5"/>"#
         )?;
-        right -= 14.0;
+        right = from - 18.0;
     }
     for (value, label) in ticks(y) {
         let (at, text, end) = (y.at(value), y.at(value) + 4.0, LEFT - 8.0);
@@ -208,7 +210,7 @@ fn panel(
         )?;
         writeln!(out, r#"<text x="{end}" y="{text:.1}" text-anchor="end">{label}</text>"#)?;
     }
-    let step = nice(x.seconds / 12.0).max(1.0);
+    let step = nice(x.seconds / 14.0).max(1.0);
     for number in 0..=(x.seconds / step) as u64 {
         let value = number as f64 * step;
         let (at, below, text) = (x.at(value), bottom + 5.0, bottom + 18.0);
@@ -228,9 +230,9 @@ fn panel(
 fn ticks(y: &Y) -> Vec<(f64, String)> {
     if y.logarithmic {
         let decades = y.least.log10().round() as i32..=y.most.log10().round() as i32;
-        return decades
-            .map(|power| (10f64.powi(power), format!("{}", 10f64.powi(power))))
-            .collect();
+        let label =
+            |value: f64| if value < 1.0 { value.to_string() } else { grouped(value as u64) };
+        return decades.map(|power| 10f64.powi(power)).map(|v| (v, label(v))).collect();
     }
     let step = y.most / 4.0;
     (0..=4).map(|number| number as f64 * step).map(|v| (v, grouped(v.round() as u64))).collect()

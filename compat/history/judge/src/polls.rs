@@ -9,7 +9,7 @@
 //! Which offsets exist is known only at the end of the history, so jumps are kept until then.
 
 use crate::{
-    commits::{Commits, Window},
+    commits::Commits,
     faults::Faults,
     history::Partition,
     order::{Order, PartitionId},
@@ -94,8 +94,7 @@ impl Polls {
             }
             Next::Committed { since } => {
                 let group = group.unwrap_or_default();
-                let window: Window = (since, by.time);
-                let current = commits.current(group, id, window);
+                let current: Vec<_> = commits.current(group, id, since).collect();
                 let starts = current.iter().map(|commit| commit.unwrap_or(0));
                 if let Some(start) = starts.filter(|start| *start <= offset).max() {
                     return self.jump(Kind::WrongStart, id, start, offset, witnesses);

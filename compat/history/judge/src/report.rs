@@ -5,7 +5,10 @@ use crate::{
     timeline::{Pause, Timeline},
     verdict::Verdict,
 };
-use std::fmt::{self, Write};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write},
+};
 
 /// The report, lines of at most about 120 characters, particulars of anomalies longer.
 pub fn text(verdict: &Verdict, timeline: &Timeline) -> String {
@@ -61,13 +64,16 @@ fn operations(out: &mut String, verdict: &Verdict) -> fmt::Result {
 fn figures(out: &mut String, verdict: &Verdict, timeline: &Timeline) -> fmt::Result {
     writeln!(out, "\nfigures")?;
     writeln!(out, "  records polled: {}", grouped(verdict.tally.polled))?;
-    if let (Some(half), Some(most)) =
+    if let (Some(median), Some(most)) =
         (timeline.latency.quantile(0.5), timeline.latency.quantile(0.99))
     {
         let max = timeline.latency.max;
-        let [half, most, max] =
-            [half, most, max].map(|time| format!("{:.1} ms", time as f64 / 1e6));
-        writeln!(out, "  an acknowledged send took {half} (half), {most} (99 %), {max} (all)")?;
+        let [median, most, max] =
+            [median, most, max].map(|time| format!("{:.1} ms", time as f64 / 1e6));
+        writeln!(
+            out,
+            "  latency of sends: median {median}, 99th percentile {most}, slowest {max}"
+        )?;
     }
     match &verdict.stalest {
         None => writeln!(out, "  no poll was stale")?,
@@ -92,7 +98,12 @@ fn figures(out: &mut String, verdict: &Verdict, timeline: &Timeline) -> fmt::Res
 }
 
 fn faults(out: &mut String, timeline: &Timeline) -> fmt::Result {
-    writeln!(out, "\nfaults: {}", timeline.faults.len())?;
+    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    for fault in &timeline.faults {
+        *names.entry(&fault.name).or_default() += 1;
+    }
+    let names: Vec<_> = names.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    writeln!(out, "\nfaults: {}", if names.is_empty() { "none".into() } else { names.join(", ") })?;
     for fault in &timeline.faults {
         let lasted = match fault.to {
             Some(to) => format!("{} s", seconds(to - fault.from)),

@@ -27,7 +27,7 @@ pub(crate) fn judge<'a>(
     role: impl Fn(u32) -> Option<&'a Role>,
     findings: &mut Findings,
 ) {
-    behind_the_floor(order, faults, partitions, findings);
+    behind_the_floor(order, partitions, findings);
     let twice = doubled.values();
     for (id, partition) in partitions.iter().enumerate() {
         let mut last: HashMap<u32, (i64, u64)> = HashMap::new();
@@ -62,18 +62,10 @@ pub(crate) fn judge<'a>(
     }
 }
 
-fn behind_the_floor(
-    order: &Order,
-    faults: &Faults,
-    partitions: &[Partition],
-    findings: &mut Findings,
-) {
+fn behind_the_floor(order: &Order, partitions: &[Partition], findings: &mut Findings) {
     for (value, sent) in order.all_sent() {
         let known = [sent.acked_at, sent.seen_at].into_iter().filter(|offset| *offset >= 0);
         let Some(offset) = known.min().filter(|offset| *offset <= sent.floor) else { continue };
-        if sent.seen_at < 0 && sent.is_excused(faults) {
-            continue;
-        }
         findings.add(Kind::NonmonotonicSend, || {
             let floor = sent.floor;
             Anomaly::new(format!("value {value} is at {offset}, sent when {floor} was taken"))

@@ -49,6 +49,14 @@ fn what_the_broker_says_is_committed() {
                 &[],
             ),
             (
+                "none, asked while the first was in progress",
+                "1 commit 5 open
+                 2 asking
+                 1 committing 5 ok
+                 2 told none",
+                &[],
+            ),
+            (
                 "either while a commit is in progress",
                 "1 commit 5 ok
                  1 commit 7 open

@@ -282,6 +282,9 @@ fn staleness_is_the_age_of_what_a_poll_withheld() {
         ("5 poll\n 1 send 1 unknown\n 1 send 2 @1\n wait 2\n 5 poll", Some((2, 2000))),
         ("5 poll\n 5 polling\n 1 send 1 @0\n wait 2\n 5 polled", None),
         ("1 send 1 @0\n wait 2\n 5 poll", None),
+        ("5 poll\n 5 assign b/0\n 1 send 1 @0\n wait 2\n 5 poll", None),
+        ("7 is group\n 7 seek 0\n 7 poll\n 1 send 1 @0\n wait 2\n 7 poll", Some((1, 2000))),
+        ("7 is group\n 7 seek 0\n 7 poll\n 7 rebalance -a\n 1 send 1 @0\n wait 2\n 7 poll", None),
         (
             "1 send 1 @0\n 5 poll 0:1\n 1 send 2 @1\n wait 2\n 5 poll\n wait 1\n 5 poll",
             Some((2, 3001)),

@@ -55,6 +55,14 @@ fn lost_and_unseen() {
                 &["unseen", "phantom"],
             ),
             (
+                "the same, and a consumer came to where the log ended once",
+                "1 send 1 @0
+                 ends 0..1
+                 1 send 2 ok
+                 5 poll 0:1",
+                &["unseen"],
+            ),
+            (
                 "everything read",
                 "1 send 1 @0
                  1 send 2 @1
@@ -227,6 +235,16 @@ fn acks_0_and_1_are_excused_by_what_may_take_them() {
                 &[],
             ),
             (
+                "acks=1, after the power cut",
+                "fault power-cut
+                 healed power-cut
+                 7 send 1 @0
+                 1 send 2 @0
+                 ends 0..1
+                 9 poll 0:2",
+                &["lost-write", "inconsistent-offsets"],
+            ),
+            (
                 "acks=1, synced long before the power cut",
                 "7 send 1 @0
                  wait 20
@@ -295,6 +313,21 @@ fn duplicates() {
                 &["duplicate"],
             ),
             (
+                "the same two places, read again",
+                "1 send 1 unknown
+                 5 poll 0:1 1:1
+                 5 assign 0
+                 5 poll 0:1 1:1",
+                &["duplicate"],
+            ),
+            (
+                "another value between: out of place, not out of order",
+                "1 send 1 @0
+                 1 send 2 @1
+                 5 poll 0:1 1:2 2:1",
+                &["duplicate"],
+            ),
+            (
                 "read twice by two consumers at one offset",
                 "1 send 1 @0
                  5 poll 0:1
@@ -345,6 +378,19 @@ fn inconsistent_offsets() {
                  6 is consumer
                  6 assign 0
                  6 poll 0:2",
+                &["inconsistent-offsets"],
+            ),
+            (
+                "more polls of the same two",
+                "1 send 1 unknown
+                 1 send 2 unknown
+                 5 poll 0:1
+                 5 assign 0
+                 5 poll 0:2
+                 5 assign 0
+                 5 poll 0:2
+                 5 assign 0
+                 5 poll 0:1",
                 &["inconsistent-offsets"],
             ),
             (
@@ -425,6 +471,12 @@ fn aborted_reads_and_phantoms() {
                  5 poll 0:1",
                 &["phantom"],
             ),
+            (
+                "in another partition, and so not seen in its own",
+                "1 send b/1 @0
+                 5 poll 0:1",
+                &["unseen", "phantom"],
+            ),
         ],
     );
 }
@@ -488,6 +540,23 @@ fn nonmonotonic_sends() {
                  1 sent 3 @1
                  5 poll 0:1 1:3 2:2",
                 &[],
+            ),
+            (
+                "two idempotent producers, each in order",
+                "4 is idempotent
+                 4 send 1 open
+                 1 send 2 open
+                 1 sent 2 @0
+                 4 sent 1 @1
+                 5 poll 0:2 1:1",
+                &[],
+            ),
+            (
+                "doubled by a retry, and one of the two before what was taken",
+                "1 send 1 @1
+                 3 send 2 @2
+                 5 poll 0:2 1:1 2:2",
+                &["nonmonotonic-send"],
             ),
             (
                 "sent when a later offset was acknowledged",
