@@ -189,7 +189,7 @@ impl Model {
             Planted::DropsAcknowledged if planted => return offset,
             Planted::Repeats if planted => log.push(value),
             Planted::Swaps if planted && offset > 0 => {
-                let last = log.pop().unwrap();
+                let last = log.pop().expect("not empty");
                 log.push(value);
                 log.push(last);
                 return offset;
@@ -407,7 +407,7 @@ fn run(seed: u64, planted: Planted, steps: u64) -> Vec<Event> {
 
 fn judged(events: &[Event]) -> Verdict {
     let mut judge = Judge::new();
-    events.iter().for_each(|event| judge.event(event).unwrap());
+    events.iter().for_each(|event| judge.event(event).expect("a history"));
     judge.finish()
 }
 
