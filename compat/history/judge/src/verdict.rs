@@ -132,7 +132,9 @@ impl Anomaly {
     }
 
     pub(crate) fn witnesses(self, witnesses: impl Into<Vec<Witness>>) -> Anomaly {
-        Anomaly { witnesses: witnesses.into(), ..self }
+        let mut witnesses = witnesses.into();
+        witnesses.dedup();
+        Anomaly { witnesses, ..self }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Histories about what became of sends.
 
-use crate::check;
+use crate::{check, script::judged};
 
 /// An idempotent producer 1, plain ones 2 (no retries) and 3 (retries), a consumer 5 of partition a from its start.
 const ALL: &str = "
@@ -592,4 +592,26 @@ fn nonmonotonic_sends() {
             ),
         ],
     );
+}
+
+#[test]
+fn an_anomaly_names_what_proves_it_each_once() {
+    let verdict = judged(
+        "1 is idempotent
+         2 is plain
+         5 is consumer
+         5 assign 0
+         1 send 1 @0
+         2 send 2 @0
+         5 poll 0:2 1:1",
+    );
+    let all: Vec<_> = verdict.anomalies.iter().map(ToString::to_string).collect();
+    let expected = [
+        "duplicate a-0: value 1 is at offset 0, and at 1 [op 6 by 1 at 0.004 s] [op 8 by 5 at 0.006 s]",
+        "inconsistent-offsets a-0: offset 0 has value 1, and value 2 [op 6 by 1 at 0.004 s] [op 7 by 2 at 0.005 s]",
+        "nonmonotonic-send a-0: value 2 is at 0, sent when 0 was taken [op 7 by 2 at 0.005 s]",
+    ];
+    assert_eq!(all, expected);
+    let duplicate = &verdict.anomalies[0];
+    assert_eq!((&duplicate.offsets[..], &duplicate.values[..]), (&[0, 1][..], &[1][..]));
 }
