@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn ottla_takes_such_a_batch_for_one() {
-        let checked = ottla::wire::batch::check(9, batch(&[1, 2])).unwrap();
+        let checked = ottla::wire::batch::check(9, batch(&[1, 2]), 1 << 20).unwrap();
         assert_eq!((checked.header.producer_id, checked.header.records_count), (7, 2));
     }
 }
