@@ -1,7 +1,10 @@
 //! A producer of librdkafka's: plain or idempotent.
 //!
-//! A delivery report without error is ok; any other is unknown, since a record that was ever handed to a socket may be in
-//! the log. Only a record that librdkafka did not take at all has failed for certain.
+//! A delivery report with an offset is ok. One without an offset is unknown: librdkafka concludes that a record is in the log
+//! when its sequence number is before one that was acknowledged, and it need not be (tried on Kafka: the first batch of a
+//! new producer is refused, because the partition is not led yet, and the second one, in flight behind it, is taken as the
+//! first). So is one with an error, since a record that was ever handed to a socket may be in the log. Only a record that
+//! librdkafka did not take at all has failed for certain.
 
 use super::{Life, World, settings::producer_settings};
 use crate::{payload, random::Random, recorder::Process};
@@ -67,13 +70,14 @@ impl ProducerContext for Deliveries {
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
         let op = sent.op;
         match result {
-            Ok(message) => {
-                // -1 when a retry was found to be a duplicate.
-                let offset = Some(message.offset()).filter(|offset| *offset >= 0);
-                if let Some(offset) = offset {
-                    self.world.saw(&sent.to, offset);
-                }
-                self.process.complete(op, Phase::Ok, sent.action(offset));
+            Ok(message) if message.offset() >= 0 => {
+                let offset = message.offset();
+                self.world.saw(&sent.to, offset);
+                self.process.complete(op, Phase::Ok, sent.action(Some(offset)));
+            }
+            Ok(_) => {
+                self.world.recorder.error("send: acknowledged without an offset");
+                self.process.complete(op, Phase::Unknown, sent.action(None));
             }
             Err((error, _)) => {
                 self.world.recorder.error(format!("send: {error}"));
@@ -121,8 +125,9 @@ pub fn live(world: &Arc<World>, random: &mut Random, life: Life, kind: Kind, pac
         let pause = Duration::from_micros(burst * 1_000_000 / pace);
         producer.poll(pause / 2);
         world.sleep(pause / 2);
-        if let Some((code, why)) = producer.client().fatal_error() {
-            world.recorder.complain(format!("a producer cannot go on: {code}: {why}"));
+        // For the reason above. The raw producer, with one batch in flight, complains where this one gives up.
+        if let Some((code, _)) = producer.client().fatal_error() {
+            world.recorder.error(format!("a producer cannot go on: {code}"));
             break;
         }
     }
