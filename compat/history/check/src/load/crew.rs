@@ -1,6 +1,8 @@
 //! Which clients there are, and at what pace.
 
-use super::{Load, World, member, producer, producer::Kind, raw_producer, raw_reader, reader};
+use super::{
+    Load, World, member, producer, producer::Kind, raw_asker, raw_producer, raw_reader, reader,
+};
 use std::{io, sync::Arc};
 
 /// Names of the groups, without prefix, and their assignment strategies.
@@ -29,6 +31,9 @@ pub fn start_load(world: &Arc<World>) -> io::Result<Load> {
     }
     load.client("raw-reader", raw_reader::live)?;
     for (group, strategy) in GROUPS {
+        load.client(format!("raw-asker-{group}"), move |world, random, life| {
+            raw_asker::live(world, random, life, group);
+        })?;
         for number in 1..=2 {
             load.client(format!("{group}-{number}"), move |world, random, life| {
                 member::live(world, random, life, group, strategy);

@@ -7,6 +7,7 @@
 mod crew;
 pub mod member;
 mod producer;
+mod raw_asker;
 mod raw_producer;
 mod raw_reader;
 pub mod reader;
