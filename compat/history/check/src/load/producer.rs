@@ -1,9 +1,9 @@
 //! A producer of librdkafka's: plain or idempotent.
 //!
 //! A delivery report with an offset is ok. One without an offset is unknown: librdkafka concludes that a record is in the log
-//! when its sequence number is before one that was acknowledged, and it need not be (tried on Kafka: the first batch of a
-//! new producer is refused, because the partition is not led yet, and the second one, in flight behind it, is taken as the
-//! first). So is one with an error, since a record that was ever handed to a socket may be in the log. Only a record that
+//! when its sequence number is before one that was acknowledged, and it need not be (seen on Kafka, two
+//! records in five minutes of kills; most likely the first batch of a new producer was refused, because the partition was not
+//! led yet, and the second one, in flight behind it, was taken as the first). So is one with an error, since a record that was ever handed to a socket may be in the log. Only a record that
 //! librdkafka did not take at all has failed for certain.
 
 use super::{Life, World, settings::producer_settings};
