@@ -4,7 +4,8 @@
 #
 # Against an Ottla of its own, the broker at HOST:PORT, or (--kafka) a real Kafka 4.1.1 started for it. `ci` takes the
 # tests marked so; a test that is named runs even if it is skipped otherwise. --record writes Kafka's results into
-# expected.tsv; --results FILE gets a line a test: name, result, seconds, cause; with --resume what is in it is not run again.
+# expected.tsv; --results FILE gets `# date commit`, then a line a test: name, result, seconds, cause; with --resume what is
+# in it is not run again.
 #
 # expected.tsv, tab-separated: test, what Kafka 4.1.1 does (pass, fail or skip), what Ottla does, when it runs (`all`, `ci`,
 # `flaky`: the best of three), and why if that is not `pass pass`. A row that says `skip` for both is not run. What Kafka
@@ -39,8 +40,8 @@ suite_main() {
     esac
   done
   [ -n "$results" ] || results=$work/results.tsv
-  [ -n "$resume" ] || : > "$results"
-  touch "$results"
+  [ -n "$resume" ] && [ -s "$results" ] ||
+    echo "# $(date +%F) $(git -C "$top" rev-parse --short HEAD 2> /dev/null)" > "$results"
   mkdir -p "$cache"
   findings_are_complete
   prepare > "$work/prepare.log" 2>&1 || { fail "$suite: it could not be installed" "$(tail -20 "$work/prepare.log")"; finish; }
@@ -161,7 +162,7 @@ judged() {
   [ -n "$resume" ] || return 0
   local test result
   while IFS=$'\t' read -r test result _; do
-    [ -e "$(log_of "$test")" ] || judge_one "$test" "$result"
+    [[ $test = '#'* ]] || [ -e "$(log_of "$test")" ] || judge_one "$test" "$result"
   done < "$results"
 }
 
@@ -169,7 +170,7 @@ judged() {
 record_results() {
   [ "$judge" = kafka ] || { echo "$suite/run: --record goes with --kafka" >&2; exit 2; }
   awk -F '\t' -v OFS='\t' '
-    NR == FNR  { result[$1] = $2; next }
+    NR == FNR  { if (!/^#/) result[$1] = $2; next }
     /^#/       { print; next }
     $1 in result { $2 = result[$1]; delete result[$1] }
                { print }
