@@ -1,11 +1,11 @@
 # What the suites share: other people's tests, one process each, judged against expected.tsv. Sourced by their run scripts.
 #
-#   run [--bootstrap HOST:PORT] [--kafka [--record]] [--results FILE [--resume]] [ci | TEST...]
+#   run [--bootstrap HOST:PORT] [--kafka [--record]] [--results FILE [--resume]] [--logs DIR] [ci | TEST...]
 #
 # Against an Ottla of its own, the broker at HOST:PORT, or (--kafka) a real Kafka 4.1.1 started for it. `ci` takes the
 # tests marked so; a test that is named runs even if it is skipped otherwise. --record writes Kafka's results into
 # expected.tsv; --results FILE gets `# date commit`, then a line a test: name, result, seconds, cause; with --resume what is
-# in it is not run again.
+# in it is not run again. --logs DIR keeps what the tests and the broker printed.
 #
 # expected.tsv, tab-separated: test, what Kafka 4.1.1 does (pass, fail or skip), what Ottla does, when it runs (`all`, `ci`,
 # `flaky`: the best of three), and why if that is not `pass pass`. A row that says `skip` for both is not run. What Kafka
@@ -25,7 +25,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 expected=$here/expected.tsv
 ottla=() kafka=() port='' time_limit=300
-given='' judge=ottla record='' results='' resume='' wanted=()
+given='' judge=ottla record='' results='' resume='' logs=$work/logs wanted=()
+declare -A was_judged
 
 suite_main() {
   while [ $# -gt 0 ]; do
@@ -35,6 +36,7 @@ suite_main() {
       --record) record=yes; shift ;;
       --results) results=$2; shift 2 ;;
       --resume) resume=yes; shift ;;
+      --logs) logs=$(realpath -m "$2"); shift 2 ;;
       -*) echo "$suite/run: what is '$1'?" >&2; exit 2 ;;
       *) wanted+=("$1"); shift ;;
     esac
@@ -42,7 +44,7 @@ suite_main() {
   [ -n "$results" ] || results=$work/results.tsv
   [ -n "$resume" ] && [ -s "$results" ] ||
     echo "# $(date +%F) $(git -C "$top" rev-parse --short HEAD 2> /dev/null)" > "$results"
-  mkdir -p "$cache"
+  mkdir -p "$cache" "$logs"
   findings_are_complete
   prepare > "$work/prepare.log" 2>&1 || { fail "$suite: it could not be installed" "$(tail -20 "$work/prepare.log")"; finish; }
   bootstrap=$given
@@ -84,7 +86,7 @@ fresh_broker() {
   broker_number=$((${broker_number:-0} + 1))
   if [ "$judge" = kafka ]; then
     local started
-    started=$("$top/compat/kafka/start" --port "${port:-29092}" --dir "$work/kafka-$broker_number" "${kafka[@]}") ||
+    started=$("$top/compat/kafka/start" --port "${port:-$(free_port)}" --dir "$work/kafka-$broker_number" "${kafka[@]}") ||
       { fail "$suite: Kafka starts"; finish; }
     bootstrap=$(sed 's/^bootstrap=\([^ ]*\) .*/\1/' <<< "$started")
     kafka_stop=$(sed 's/.* stop=//' <<< "$started")
@@ -94,6 +96,13 @@ fresh_broker() {
   fi
 }
 
+# Kafka takes this one and the next.
+free_port() {
+  local port=29092
+  while (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null || (: < "/dev/tcp/127.0.0.1/$((port + 1))") 2> /dev/null; do port=$((port + 2)); done
+  echo "$port"
+}
+
 stop_suite_broker() {
   [ -z "${kafka_stop:-}" ] || "$kafka_stop"
   kafka_stop=
@@ -101,9 +110,9 @@ stop_suite_broker() {
 }
 
 # Names of tests have brackets and slashes.
-log_of() { echo "$work/logs/${1//[^A-Za-z0-9._-]/_}"; }
+log_of() { echo "$logs/${1//[^A-Za-z0-9._-]/_}"; }
 
-trap 'stop_suite_broker; clean_up' EXIT
+trap 'stop_suite_broker; [ ! -f "$work/broker.log" ] || cp "$work/broker.log" "$logs"; clean_up' EXIT
 
 one_test() {
   local test=$1 tries=1 try result start=$SECONDS status log
@@ -111,7 +120,6 @@ one_test() {
   [ "$(column "$test" 4)" != flaky ] || tries=3
   for try in $(seq "$tries"); do
     [ "$(type -t before)" != function ] || before "$test"
-    mkdir -p "$work/logs"
     (run_limited "$test") > "$log" 2>&1 < /dev/null
     status=$?
     case $status in 0) result=pass ;; 3) result=skip ;; *) result=fail ;; esac
@@ -120,6 +128,7 @@ one_test() {
   done
   printf '%s\t%s\t%s\t%s\n' "$test" "$result" $((SECONDS - start)) "$(cause "$status" "$log")" >> "$results"
   judge_one "$test" "$result"
+  was_judged[$test]=yes
 }
 
 # The test in a process group of its own, so that nothing of it outlives its time.
@@ -162,7 +171,7 @@ judged() {
   [ -n "$resume" ] || return 0
   local test result
   while IFS=$'\t' read -r test result _; do
-    [[ $test = '#'* ]] || [ -e "$(log_of "$test")" ] || judge_one "$test" "$result"
+    [[ $test = '#'* ]] || [ -n "${was_judged[$test]:-}" ] || judge_one "$test" "$result"
   done < "$results"
 }
 
