@@ -48,6 +48,15 @@ stop_broker() {
   broker_pid=
 }
 
+# The first of two ports in a row on which nobody listens.
+free_ports() {
+  local first
+  while first=$((20000 + RANDOM % 10000)); do
+    (: < "/dev/tcp/127.0.0.1/$first") 2> /dev/null || (: < "/dev/tcp/127.0.0.1/$((first + 1))") 2> /dev/null || break
+  done
+  echo "$first"
+}
+
 pass() { passed=$((passed + 1)); echo "ok    $1"; }
 fail() { failed=$((failed + 1)); echo "FAIL  $1"; shift; [ $# = 0 ] || printf '%s\n' "$*" | head -30 | sed 's/^/      /'; }
 

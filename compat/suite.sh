@@ -86,7 +86,7 @@ fresh_broker() {
   broker_number=$((${broker_number:-0} + 1))
   if [ "$judge" = kafka ]; then
     local started
-    started=$("$top/compat/kafka/start" --port "${port:-$(free_port)}" --dir "$work/kafka-$broker_number" "${kafka[@]}") ||
+    started=$("$top/compat/kafka/start" --port "${port:-$(free_ports)}" --dir "$work/kafka-$broker_number" "${kafka[@]}") ||
       { fail "$suite: Kafka starts"; finish; }
     bootstrap=$(sed 's/^bootstrap=\([^ ]*\) .*/\1/' <<< "$started")
     kafka_stop=$(sed 's/.* stop=//' <<< "$started")
@@ -94,13 +94,6 @@ fresh_broker() {
     listen=127.0.0.1:${port:-0}
     start_broker --log-dir "$work/data-$broker_number" "${ottla[@]}"
   fi
-}
-
-# Kafka takes this one and the next.
-free_port() {
-  local port=29092
-  while (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null || (: < "/dev/tcp/127.0.0.1/$((port + 1))") 2> /dev/null; do port=$((port + 2)); done
-  echo "$port"
 }
 
 stop_suite_broker() {
