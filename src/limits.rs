@@ -79,9 +79,16 @@ pub const COMPRESSED_AT_ONCE_MAX: usize = 64 << 10;
 pub const DECOMPRESSED_AT_ONCE_MAX: usize = 256 << 10;
 /// Faulty records of one batch that are remembered, and of one Produce request that its answer names (about 200 bytes each).
 pub const RECORD_ERRORS_MAX: usize = 4_000;
-/// Bytes of one topic's config values: they are part of one metadata entry. Kafka's lists of throttled replicas, the
-/// longest of them, stay far below.
-pub const TOPIC_CONFIG_BYTES_MAX: usize = 64 << 10;
+/// Bytes of all names and values of the configs one resource sets: they are part of one metadata entry. Kafka's lists of
+/// throttled replicas, the longest of them, stay far below.
+pub const CONFIGS_BYTES_MAX: usize = 64 << 10;
+/// Characters of one of these values, as in Kafka, whose metadata records hold no more.
+pub const CONFIG_VALUE_CHARACTERS_MAX: usize = i16::MAX as usize;
+/// Resources one request may change configs of; thousands of topics at once are far below.
+pub const ALTERED_RESOURCES_MAX: usize = 10_000;
+/// Groups and client metrics subscriptions that set configs: anybody may name new ones, and they go only when their last
+/// config does.
+pub const CONFIGURED_GROUPS_MAX: usize = 10_000;
 /// Memory of all fetch sessions; beyond it clients go on with full fetch requests.
 pub const FETCH_SESSIONS_BYTES_MAX: usize = 64 << 20;
 /// Memory of one partition in a fetch session, without its topic's name: its share of a hash map and of a B-tree.

@@ -11,7 +11,7 @@ use crate::{
         names::CONSUMER_OFFSETS,
         record::{PartitionState, Resource},
     },
-    config::topic::LogConfig,
+    config::{Config, topic::LogConfig},
     handlers::Ctx,
     ids::{LogId, NodeId},
     machine::clock::Clock,
@@ -68,29 +68,30 @@ impl Reconciler {
         image: &Arc<Image>,
         changes: &Changes,
     ) -> Result<(), StorageError> {
+        let broker = image.config_of(self.node, &self.ctx.config);
         let mut wanted: Vec<(Arc<Topic>, i32, LogConfig)> = Vec::new();
         for topic in &changes.added {
             if topic.name == CONSUMER_OFFSETS {
                 self.ctx.groups.set_partitions(topic.partitions.len());
             }
-            let config = self.log_config(image, &topic.name);
+            let config = log_config(&broker, image, &topic.name);
             let all = 0..topic.partitions.len() as i32;
             wanted.extend(all.map(|p| (topic.clone(), p, config.clone())));
         }
         for (topic, partitions) in &changes.changed {
-            let config = self.log_config(image, &topic.name);
+            let config = log_config(&broker, image, &topic.name);
             wanted.extend(partitions.iter().map(|p| (topic.clone(), *p, config.clone())));
         }
         wanted.retain(|(topic, p, _)| {
             topic.partitions[*p as usize].replicas.contains(&self.node)
                 && self.ctx.partitions.get(topic.id, *p).is_none()
         });
-        let (this, known) = (&*self, &self.logs);
+        let (this, known, broker) = (&*self, &self.logs, &broker);
         let opened: Vec<(logs::Name, LogId, partition::Handle)> = stream::iter(wanted)
             .map(|(topic, p, config)| async move {
                 let name = (topic.id, p);
                 let known = known.get(&name).copied();
-                let (log, handle) = this.open_partition(&topic, p, config, known).await?;
+                let (log, handle) = this.open_partition(broker, &topic, p, config, known).await?;
                 Ok::<_, StorageError>((name, log, handle))
             })
             .buffer_unordered(OPENING_MAX)
@@ -106,12 +107,9 @@ impl Reconciler {
         Ok(())
     }
 
-    fn log_config(&self, image: &Image, topic: &str) -> LogConfig {
-        LogConfig::resolve(&self.ctx.config, &image.configs(&Resource::Topic(topic.to_owned())))
-    }
-
     async fn open_partition(
         &self,
+        broker: &Config,
         topic: &Arc<Topic>,
         index: i32,
         config: LogConfig,
@@ -137,8 +135,8 @@ impl Reconciler {
             node: self.node,
             config,
             assigned: self.assigned(&topic.partitions[index as usize]),
-            producer_id_expiration_ms: self.ctx.config.producer_id_expiration_ms.into(),
-            producer_id_check_ms: self.ctx.config.producer_id_expiration_check_interval_ms.into(),
+            producer_id_expiration_ms: broker.producer_id_expiration_ms.into(),
+            producer_id_check_ms: broker.producer_id_expiration_check_interval_ms.into(),
             clock: self.clock,
             inspection: self.inspection.clone(),
         };
@@ -186,11 +184,24 @@ impl Reconciler {
         }
     }
 
+    /// Tells partitions that run already what has changed of their topic's settings, or of the broker's behind them.
     fn configure(&self, image: &Image, changes: &Changes) {
-        for resource in &changes.configs {
-            let Resource::Topic(name) = resource else { continue };
-            let Some(topic) = image.topic(name) else { continue };
-            let config = self.log_config(image, name);
+        let broker = image.config_of(self.node, &self.ctx.config);
+        let of_brokers = |it: &Resource| match it {
+            Resource::Broker(id) => id.is_none_or(|id| id == self.node),
+            _ => false,
+        };
+        let topics: Vec<&Arc<Topic>> = if changes.configs.iter().any(of_brokers) {
+            image.topics().collect()
+        } else {
+            let changed = changes.configs.iter().filter_map(|it| match it {
+                Resource::Topic(name) => image.topic(name),
+                _ => None,
+            });
+            changed.collect()
+        };
+        for topic in topics {
+            let config = log_config(&broker, image, &topic.name);
             for p in 0..topic.partitions.len() as i32 {
                 if let Some(partition) = self.ctx.partitions.get(topic.id, p) {
                     partition.configure(config.clone());
@@ -255,6 +266,10 @@ impl Reconciler {
         }
         Ok(())
     }
+}
+
+fn log_config(broker: &Config, image: &Image, topic: &str) -> LogConfig {
+    LogConfig::resolve(broker, &image.configs(&Resource::Topic(topic.to_owned())))
 }
 
 /// Runs what may touch the disk off the async threads.

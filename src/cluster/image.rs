@@ -8,7 +8,10 @@ use super::{
     names,
     record::{DecodeError, PartitionState, Record, Resource, decode, encode},
 };
-use crate::ids::{NodeId, TopicId};
+use crate::{
+    config::Config,
+    ids::{NodeId, TopicId},
+};
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -101,6 +104,16 @@ impl Image {
     /// Dynamic configs of a resource; empty when it has none.
     pub fn configs(&self, resource: &Resource) -> Configs {
         self.configs.get(resource).map(|configs| Configs::clone(configs)).unwrap_or_default()
+    }
+    /// The resources that have dynamic configs, in order.
+    pub fn configured(&self) -> impl Iterator<Item = &Resource> {
+        self.configs.keys()
+    }
+    /// What `config` of broker `node` becomes under the dynamic configs of brokers.
+    pub fn config_of(&self, node: NodeId, config: &Config) -> Config {
+        let none = Configs::new();
+        let at = |resource| self.configs.get(&resource).map_or(&none, Arc::as_ref);
+        config.with_dynamic(at(Resource::Broker(None)), at(Resource::Broker(Some(node))))
     }
     /// Producer ids below it are taken.
     pub fn next_producer_id(&self) -> i64 {

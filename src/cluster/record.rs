@@ -53,6 +53,8 @@ pub enum Resource {
     /// None: the cluster-wide default.
     Broker(Option<NodeId>),
     Group(String),
+    /// A client metrics subscription (KIP-714).
+    ClientMetrics(String),
 }
 
 /// Text that is not a list of records: damage, or a newer Ottla's record.

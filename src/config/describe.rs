@@ -4,25 +4,37 @@
 //! settings with several names behind them (`retention.ms`) is so even when one of those is set. As in Kafka.
 
 use super::{
-    Config,
-    setting::{Check, Setting, Type, off},
+    Config, client_metrics, dynamic,
+    dynamic::Level,
+    group,
+    setting::{Setting, Type},
     settings, topic,
 };
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Topic = 1,
+    DynamicBroker = 2,
+    DynamicDefaultBroker = 3,
     StaticBroker = 4,
     Default = 5,
+    BrokerLogger = 6,
+    ClientMetrics = 7,
     Group = 8,
 }
+
+/// A setting's name: one of the tables', or one that Kafka does not know either.
+pub type Name = Cow<'static, str>;
 
 /// One value of those that could be in effect, the one that is first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synonym {
-    pub name: &'static str,
+    pub name: Name,
     /// None: null, or not to be shown.
     pub value: Option<String>,
     pub source: Source,
@@ -31,15 +43,16 @@ pub struct Synonym {
 /// A setting as it is described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    pub name: &'static str,
+    pub name: Name,
     /// None: null, or not to be shown.
     pub value: Option<String>,
     pub source: Source,
-    pub kind: Type,
+    /// None: not known.
+    pub kind: Option<Type>,
     pub read_only: bool,
     pub sensitive: bool,
     pub synonyms: Vec<Synonym>,
-    pub documentation: &'static str,
+    pub documentation: Option<&'static str>,
 }
 
 /// Every setting of a topic that sets `overrides`, in name order.
@@ -52,14 +65,12 @@ pub fn topic(config: &Config, overrides: &BTreeMap<String, String>) -> Vec<Entry
         let value = topic::effective(&config.values, overrides, setting.name);
         let mut synonyms = Vec::new();
         if overrides.contains_key(setting.name) {
-            synonyms.push(Synonym {
-                name: setting.name,
-                value: value.clone(),
-                source: Source::Topic,
-            });
+            let (name, value) = (setting.name.into(), value.clone());
+            synonyms.push(Synonym { name, value, source: Source::Topic });
         }
-        let first = topic_setting.behind.first().and_then(|first| settings::find(first.name));
-        synonyms.extend(first.into_iter().flat_map(|first| broker_synonyms(config, first)));
+        if let Some(first) = topic_setting.behind.first() {
+            synonyms.extend(broker_synonyms(config, first.name.into(), false));
+        }
         Entry { read_only: false, ..entry(setting, value, synonyms) }
     };
     topic::table::all().filter(shown).map(describe).collect()
@@ -68,69 +79,130 @@ pub fn topic(config: &Config, overrides: &BTreeMap<String, String>) -> Vec<Entry
 /// Every setting of this broker, in name order.
 pub fn broker(config: &Config) -> Vec<Entry> {
     let given = |s: &Setting| config.values.given(s.name).is_some();
-    let mut shown: Vec<_> = settings::all().filter(|s| !s.internal || given(s)).collect();
-    shown.sort_by_key(|setting| setting.name);
-    let describe = |setting: &'static Setting| {
-        let default = settings::default_of(setting, config.dev);
-        let value = config.values.given(setting.name).or(default).map(str::to_owned);
-        entry(setting, value, broker_synonyms(config, setting))
-    };
-    shown.into_iter().map(describe).collect()
+    let known = settings::all().filter(|s| !s.internal || given(s)).map(|setting| {
+        let value = config.values.get(setting.name).map(str::to_owned);
+        let synonyms = broker_synonyms(config, setting.name.into(), setting.sensitive());
+        entry(setting, value, synonyms)
+    });
+    let levels = [Level::Broker, Level::Cluster].map(|level| config.values.all_dynamic(level));
+    let dynamic: BTreeSet<&str> = levels.into_iter().flatten().map(|(name, _)| name).collect();
+    let others = dynamic.into_iter().filter(|name| settings::find(name).is_none());
+    let mut entries: Vec<Entry> = known.chain(others.map(|name| other(config, name))).collect();
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries
 }
 
-/// Every setting of a group, in name order. None can be set in this version.
-pub fn group(config: &Config) -> Vec<Entry> {
-    let describe = |(setting, behind): &'static (Setting, Option<&str>)| {
-        let broker = behind.and_then(|name| config.values.get(name)).or(setting.default);
-        let value = broker.map(str::to_owned);
-        let synonym = Synonym { name: setting.name, value: value.clone(), source: Source::Default };
-        Entry { read_only: false, ..entry(setting, value, vec![synonym]) }
+/// What is set for the cluster as a whole, in name order.
+pub fn cluster(config: &Config) -> Vec<Entry> {
+    let describe = |(name, text): (&str, &str)| {
+        let mut entry = match settings::find(name) {
+            Some(setting) => {
+                let synonyms = broker_synonyms(config, setting.name.into(), setting.sensitive());
+                entry(setting, Some(text.to_owned()), synonyms)
+            }
+            None => other(config, name),
+        };
+        entry.value = Some(text.to_owned()).filter(|_| !entry.sensitive);
+        entry.source = Source::DynamicDefaultBroker;
+        entry.synonyms.retain(|synonym| synonym.source == Source::DynamicDefaultBroker);
+        entry
     };
-    GROUP.iter().map(describe).collect()
+    config.values.all_dynamic(Level::Cluster).map(describe).collect()
 }
 
-/// Every setting of a client metrics subscription, in name order. None can be set in this version.
-pub fn client_metrics() -> Vec<Entry> {
-    let describe = |setting: &'static Setting| {
-        let value = setting.default.map(str::to_owned);
-        Entry { read_only: false, ..entry(setting, value, Vec::new()) }
+/// Every setting of a group that sets `overrides`, in name order.
+pub fn group(config: &Config, overrides: &BTreeMap<String, String>) -> Vec<Entry> {
+    let describe = |it: &'static group::GroupSetting| {
+        let value = group::effective(config, overrides, it);
+        let own = overrides.contains_key(it.setting.name);
+        let source = if own { Source::Group } else { Source::Default };
+        let synonym = Synonym { name: it.setting.name.into(), value: value.clone(), source };
+        Entry { read_only: false, ..entry(&it.setting, value, vec![synonym]) }
     };
-    CLIENT_METRICS.iter().map(describe).collect()
+    group::all().map(describe).collect()
+}
+
+/// Every setting of a client metrics subscription that sets `overrides`, in name order.
+pub fn client_metrics(overrides: &BTreeMap<String, String>) -> Vec<Entry> {
+    let describe = |setting: &'static Setting| {
+        let own = overrides.get(setting.name).and_then(|text| setting.read(text).ok());
+        let source = Source::ClientMetrics;
+        let synonym = |value: &String| Synonym {
+            name: setting.name.into(),
+            value: Some(value.clone()),
+            source,
+        };
+        let synonyms = own.as_ref().map(synonym).into_iter().collect();
+        let value = own.or_else(|| setting.default.map(str::to_owned));
+        Entry { read_only: false, ..entry(setting, value, synonyms) }
+    };
+    client_metrics::all().map(describe).collect()
 }
 
 fn entry(setting: &'static Setting, value: Option<String>, synonyms: Vec<Synonym>) -> Entry {
     let sensitive = setting.sensitive();
     Entry {
-        name: setting.name,
+        name: setting.name.into(),
         value: value.filter(|_| !sensitive),
         source: synonyms.first().map_or(Source::Default, |synonym| synonym.source),
-        kind: setting.kind,
+        kind: Some(setting.kind),
         read_only: !setting.dynamic,
         sensitive,
         synonyms,
-        documentation: setting.doc,
+        documentation: Some(setting.doc),
     }
 }
 
-/// What the broker has for `setting` and the names behind it: what was given before the defaults, and nothing before the
-/// first value of `setting` itself.
-fn broker_synonyms(config: &Config, setting: &'static Setting) -> Vec<Synonym> {
-    let name = setting.name;
-    let names = NAMES.iter().find(|names| names.contains(&name) && name != SCHEDULER);
-    let known: Vec<&Setting> = match names {
-        Some(names) => names.iter().filter_map(|name| settings::find(name)).collect(),
-        None => vec![setting],
-    };
-    let synonym = |setting: &Setting, value: Option<&str>, source| {
-        let value = Some(value?.to_owned()).filter(|_| !setting.sensitive());
-        Some(Synonym { name: setting.name, value, source })
-    };
+/// A broker setting that is not in the table: for one listener alone, a throttle, or somebody's own, which may be secret.
+fn other(config: &Config, name: &str) -> Entry {
+    let known = dynamic::find(name).or_else(|| dynamic::find(dynamic::under_listener(name)?));
+    let sensitive = known.is_none_or(Setting::sensitive);
+    let synonyms = broker_synonyms(config, Cow::Owned(name.to_owned()), sensitive);
+    Entry {
+        name: Cow::Owned(name.to_owned()),
+        value: config.values.get(name).map(str::to_owned).filter(|_| !sensitive),
+        source: synonyms.first().map_or(Source::Default, |synonym| synonym.source),
+        kind: known.map(|setting| setting.kind),
+        read_only: true,
+        sensitive,
+        synonyms,
+        documentation: None,
+    }
+}
+
+/// What the broker has for `name` and the names behind it: what was set for this broker, for the cluster, what was given, the
+/// defaults; and nothing before the first value of `name` itself.
+fn broker_synonyms(config: &Config, name: Name, sensitive: bool) -> Vec<Synonym> {
     let values = &config.values;
-    let given = known.iter().filter_map(|s| synonym(s, values.given(s.name), Source::StaticBroker));
-    let defaults = known
-        .iter()
-        .filter_map(|s| synonym(s, settings::default_of(s, config.dev), Source::Default));
-    given.chain(defaults).skip_while(|synonym| synonym.name != name).collect()
+    let mut synonyms = Vec::new();
+    let names = names_of(&name);
+    for source in
+        [Source::DynamicBroker, Source::DynamicDefaultBroker, Source::StaticBroker, Source::Default]
+    {
+        for name in &names {
+            let value = match source {
+                Source::DynamicBroker => values.dynamic(Level::Broker, name),
+                Source::DynamicDefaultBroker => values.dynamic(Level::Cluster, name),
+                Source::StaticBroker => values.given(name),
+                _ => values.default_of(name),
+            };
+            let Some(value) = value else { continue };
+            let value = Some(value.to_owned()).filter(|_| !sensitive);
+            synonyms.push(Synonym { name: name.clone(), value, source });
+        }
+    }
+    let before = synonyms.iter().position(|synonym| synonym.name == name);
+    synonyms.split_off(before.unwrap_or(synonyms.len()))
+}
+
+/// All names of a setting, the one that wins first.
+fn names_of(name: &Name) -> Vec<Name> {
+    let names = NAMES.iter().find(|names| names.contains(&&**name) && *name != SCHEDULER);
+    match (names, dynamic::under_listener(name)) {
+        (Some(names), _) => names.iter().map(|name| Cow::Borrowed(*name)).collect(),
+        (None, Some(setting)) => vec![name.clone(), Cow::Owned(setting.to_owned())],
+        (None, None) => vec![name.clone()],
+    }
 }
 
 /// Stands behind `log.flush.interval.ms`, but not the other way round.
@@ -142,49 +214,4 @@ const NAMES: &[&[&str]] = &[
     &["log.roll.jitter.ms", "log.roll.jitter.hours"],
     &["log.flush.interval.ms", SCHEDULER],
     &["log.retention.ms", "log.retention.minutes", "log.retention.hours"],
-];
-
-/// Settings of a group (Kafka's `GroupConfig`), with the broker setting that gives the default.
-const GROUP: &[(Setting, Option<&str>)] = &[
-    (
-        off("consumer.heartbeat.interval.ms", Type::Int, None, Check::Any),
-        Some("group.consumer.heartbeat.interval.ms"),
-    ),
-    (
-        off("consumer.session.timeout.ms", Type::Int, None, Check::Any),
-        Some("group.consumer.session.timeout.ms"),
-    ),
-    (off("share.auto.offset.reset", Type::Text, Some("latest"), Check::Any), None),
-    (
-        off("share.heartbeat.interval.ms", Type::Int, None, Check::Any),
-        Some("group.share.heartbeat.interval.ms"),
-    ),
-    (off("share.isolation.level", Type::Text, Some("read_uncommitted"), Check::Any), None),
-    (
-        off("share.record.lock.duration.ms", Type::Int, None, Check::Any),
-        Some("group.share.record.lock.duration.ms"),
-    ),
-    (
-        off("share.session.timeout.ms", Type::Int, None, Check::Any),
-        Some("group.share.session.timeout.ms"),
-    ),
-    (
-        off("streams.heartbeat.interval.ms", Type::Int, None, Check::Any),
-        Some("group.streams.heartbeat.interval.ms"),
-    ),
-    (
-        off("streams.num.standby.replicas", Type::Int, None, Check::Any),
-        Some("group.streams.num.standby.replicas"),
-    ),
-    (
-        off("streams.session.timeout.ms", Type::Int, None, Check::Any),
-        Some("group.streams.session.timeout.ms"),
-    ),
-];
-
-/// Settings of a client metrics subscription (Kafka's `ClientMetricsConfigs`).
-const CLIENT_METRICS: &[Setting] = &[
-    off("interval.ms", Type::Int, Some("300000"), Check::Any),
-    off("match", Type::List, Some(""), Check::Any),
-    off("metrics", Type::List, Some(""), Check::Any),
 ];

@@ -1,12 +1,18 @@
-//! Settings under Kafka's names: defaults, file, environment, command line; checked once, immutable afterwards.
+//! Settings under Kafka's names: defaults, file, environment, command line; checked once, immutable afterwards. What changes
+//! while the broker runs makes another `Config`.
 //!
 //! `settings` is the table of all names, `sources` reads them, `Config` is what the rest of the broker uses. A new setting
 //! with effect is an entry of the table that says `on` and, where a typed value is wanted often, a field here.
-//! `topic` has the settings of topics, `describe` what DescribeConfigs says.
+//! `topic`, `group` and `client_metrics` have the settings of those, `describe` what DescribeConfigs says, `dynamic` and
+//! `alter` what may change while the broker runs, and how.
 //!
 //! Not here: dynamic values, which live in the metadata image.
 
+pub mod alter;
+pub mod client_metrics;
 pub mod describe;
+pub mod dynamic;
+pub mod group;
 pub mod listener;
 pub mod setting;
 pub mod settings;

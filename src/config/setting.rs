@@ -65,6 +65,8 @@ pub enum Check {
     OneOfIgnoringCase(&'static [&'static str]),
     /// `*`, or pairs `partition:broker`.
     ThrottledReplicas,
+    /// `earliest`, `latest`, or `by_duration:` and a duration as ISO 8601 writes it.
+    OffsetReset,
 }
 
 /// One setting of the broker or of a topic.
@@ -118,6 +120,10 @@ impl Setting {
     pub const fn internal(mut self) -> Setting {
         self.internal = true;
         self
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.kind == List
     }
 
     /// Whether its value must not be shown.
@@ -184,6 +190,20 @@ impl Setting {
                     ),
                 ))
             }
+            Check::OffsetReset => {
+                let duration = value.strip_prefix("by_duration:");
+                if ["earliest", "latest"].contains(&value) || duration.is_some_and(is_duration) {
+                    return Ok(());
+                }
+                let name = self.name;
+                Err(self.bad(
+                    value,
+                    format!(
+                        "Invalid value `{value}` for configuration {name}. The value must be either \
+                         'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+                    ),
+                ))
+            }
         }
     }
 
@@ -229,6 +249,34 @@ pub fn list(value: &str) -> impl Iterator<Item = &str> {
 fn is_replica(pair: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     pair.split_once(':').is_some_and(|(partition, broker)| digits(partition) && digits(broker))
+}
+
+/// Whether `text` is a duration `PnDTnHnMn.nS`, not negative; each part may be missing, not all of them.
+fn is_duration(text: &str) -> bool {
+    let text = text.to_ascii_uppercase();
+    let Some(rest) = text.strip_prefix('P') else { return false };
+    let (days, time) = rest.split_once('T').map_or((rest, None), |(days, time)| (days, Some(time)));
+    let units = |mut text: &str, units: &[char]| {
+        let mut parts = 0;
+        for unit in units {
+            let Some((number, rest)) = text.split_once(*unit) else { continue };
+            let (whole, fraction) = number.split_once(['.', ',']).unwrap_or((number, ""));
+            let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+            let fits = fraction.is_empty() || (*unit == 'S' && fraction.len() <= 9);
+            if whole.is_empty() || whole.len() > 18 || !digits(whole) || !digits(fraction) || !fits
+            {
+                return None;
+            }
+            parts += 1;
+            text = rest;
+        }
+        text.is_empty().then_some(parts)
+    };
+    match (units(days, &['D']), time.map(|time| units(time, &['H', 'M', 'S']))) {
+        (Some(days), None) => days > 0,
+        (Some(_), Some(Some(parts))) => parts > 0,
+        _ => false,
+    }
 }
 
 /// A number of any type that `typed` has let through.

@@ -493,13 +493,13 @@ fn the_broker_is_described_as_kafka_describes_itself() {
     ];
     let config = Config::build(false, &set).unwrap();
     let entries = describe::broker(&config);
-    let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
+    let names: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
     assert!(names.is_sorted());
     let shown = |name: &str| {
         let entry = entries.iter().find(|entry| entry.name == name)?;
         let synonyms: Vec<_> =
-            entry.synonyms.iter().map(|s| (s.name, s.value.as_deref(), s.source as i8)).collect();
-        let flags = (entry.read_only, entry.sensitive, entry.kind.code());
+            entry.synonyms.iter().map(|s| (&*s.name, s.value.as_deref(), s.source as i8)).collect();
+        let flags = (entry.read_only, entry.sensitive, entry.kind.unwrap().code());
         Some(format!("{:?} {} {:?} {:?}", entry.value, entry.source as i8, flags, synonyms))
     };
     let expected = [
@@ -540,15 +540,17 @@ fn the_broker_is_described_as_kafka_describes_itself() {
 #[test]
 fn groups_and_client_metrics_are_described() {
     let config = Config::build(false, &[("group.consumer.session.timeout.ms", "50000")]).unwrap();
-    let group = describe::group(&config);
+    let group = describe::group(&config, &Default::default());
     let session = group.iter().find(|e| e.name == "consumer.session.timeout.ms").unwrap();
     assert_eq!((session.value.as_deref(), session.source), (Some("50000"), Source::Default));
     assert_eq!(group.len(), 10);
     assert!(group.iter().all(|entry| entry.value.is_some() && !entry.read_only));
-    let metrics: Vec<_> =
-        describe::client_metrics().into_iter().map(|e| (e.name, e.value.unwrap())).collect();
+    let metrics: Vec<_> = describe::client_metrics(&Default::default())
+        .into_iter()
+        .map(|e| (e.name.into_owned(), e.value.unwrap()))
+        .collect();
     let expected = [("interval.ms", "300000"), ("match", ""), ("metrics", "")];
-    assert_eq!(metrics, expected.map(|(name, value)| (name, value.to_owned())));
+    assert_eq!(metrics, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
 /// `config.yaml` is the documented example: it names every setting that has effect, and changes nothing as it stands.

@@ -117,8 +117,8 @@ impl LogConfig {
     }
 }
 
-/// Whether a topic may set `overrides`; the error is the message that goes with INVALID_CONFIG.
-pub fn validate(overrides: &BTreeMap<String, String>) -> Result<(), String> {
+/// Whether a topic of such brokers may set `overrides`; the error is the message that goes with INVALID_CONFIG.
+pub fn validate(config: &Config, overrides: &BTreeMap<String, String>) -> Result<(), String> {
     if let Some(name) = overrides.keys().find(|name| table::find(name).is_none()) {
         return Err(format!("Unknown topic config name: {name}"));
     }
@@ -127,9 +127,9 @@ pub fn validate(overrides: &BTreeMap<String, String>) -> Result<(), String> {
             topic_setting.setting.read(text)?;
         }
     }
-    let values = Values::new(false);
+    let values = &config.values;
     let lag = |name| {
-        let text = effective(&values, overrides, name);
+        let text = effective(values, overrides, name);
         text.and_then(|text| text.parse::<i64>().ok()).unwrap_or_default()
     };
     let (least, most) = (lag("min.compaction.lag.ms"), lag("max.compaction.lag.ms"));
@@ -138,7 +138,7 @@ pub fn validate(overrides: &BTreeMap<String, String>) -> Result<(), String> {
             "conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
         ));
     }
-    if effective(&values, overrides, "remote.storage.enable").as_deref() == Some("true") {
+    if effective(values, overrides, "remote.storage.enable").as_deref() == Some("true") {
         return Err("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with \
                     remote log storage."
             .into());

@@ -1,6 +1,8 @@
-//! What the user has set, over the defaults: each value in canonical form, with the place it came from.
+//! What the user has set, over the defaults: each value in canonical form, with the place it came from. Over both lies what
+//! was set while the broker runs (`dynamic`).
 
 use super::{
+    dynamic::{self, Level},
     setting::{self, Setting},
     settings,
 };
@@ -42,11 +44,41 @@ pub(super) type Refusal = (&'static str, String);
 pub struct Values {
     dev: bool,
     given: BTreeMap<&'static str, (String, Place)>,
+    /// By `Level`.
+    dynamic: [BTreeMap<String, Dynamic>; 2],
+}
+
+/// A value that was set while the broker runs.
+#[derive(Debug, Clone)]
+struct Dynamic {
+    /// As it was set.
+    text: String,
+    /// The same in canonical form.
+    value: String,
 }
 
 impl Values {
     pub fn new(dev: bool) -> Values {
-        Values { dev, given: BTreeMap::new() }
+        Values { dev, given: BTreeMap::new(), dynamic: Default::default() }
+    }
+
+    /// Replaces what was set at `level` while the broker runs. Values that `dynamic` would refuse are passed over.
+    pub fn set_dynamic(&mut self, level: Level, texts: &BTreeMap<String, String>) {
+        let read = |(name, text): (&String, &String)| {
+            let value = dynamic::read(name, text).ok()?;
+            Some((name.clone(), Dynamic { text: text.clone(), value }))
+        };
+        self.dynamic[level as usize] = texts.iter().filter_map(read).collect();
+    }
+
+    /// The text that was set at `level` while the broker runs.
+    pub fn dynamic(&self, level: Level, name: &str) -> Option<&str> {
+        self.dynamic[level as usize].get(name).map(|it| it.text.as_str())
+    }
+
+    /// Name and text of all that was set at `level` while the broker runs, in name order.
+    pub fn all_dynamic(&self, level: Level) -> impl Iterator<Item = (&str, &str)> {
+        self.dynamic[level as usize].iter().map(|(name, it)| (name.as_str(), it.text.as_str()))
     }
 
     /// Sets `setting`. The error says why the value is refused, the setting's name in it.
@@ -61,12 +93,15 @@ impl Values {
         Ok(())
     }
 
-    /// The value in effect: given, or the default. None: null, or no such setting.
+    /// The value in effect: this broker's dynamic one, the cluster's, the one given at start, the default. None: null, or no
+    /// such setting.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.given(name).or_else(|| self.default_of(name))
+        let dynamic = self.dynamic.iter().find_map(|level| level.get(name));
+        let dynamic = dynamic.map(|it| it.value.as_str());
+        dynamic.or_else(|| self.given(name)).or_else(|| self.default_of(name))
     }
 
-    /// The value somebody gave.
+    /// The value somebody gave at start.
     pub fn given(&self, name: &str) -> Option<&str> {
         self.given.get(name).map(|(value, _)| value.as_str())
     }

@@ -4,11 +4,11 @@
 //! waits for the latter at most one second; a committed change is never answered with an error.
 
 use super::machine::{
-    Answer, Command, Controller, Created, MorePartitions, NewTopic, Refusal, Registration, Reply,
-    TopicRef,
+    Answer, Change, Command, Controller, Created, MorePartitions, NewTopic, Refusal, Registration,
+    Reply, TopicRef,
 };
 use crate::{
-    cluster::names,
+    cluster::{names, record::Resource},
     config::Config,
     ids::{ProducerId, TopicId, fresh_uuid},
     machine::runner::{self, CallError, JournalError},
@@ -83,6 +83,19 @@ impl Handle {
         let command = Command::CreatePartitions { topics, validate_only };
         match self.ask(command, timeout_ms).await? {
             Answer::Grown(results) => Ok(results),
+            other => unreachable!("{other:?} answers another command"),
+        }
+    }
+
+    /// Changes configs; a result for each, in order. Each resource at most once. Err: as `create_topics`.
+    pub async fn alter_configs(
+        &self,
+        changes: Vec<(Resource, Change)>,
+        validate_only: bool,
+    ) -> Result<Vec<Result<(), Refusal>>, ErrorCode> {
+        let command = Command::AlterConfigs { changes, validate_only };
+        match self.ask(command, REQUEST_TIMEOUT_MS).await? {
+            Answer::Altered(results) => Ok(results),
             other => unreachable!("{other:?} answers another command"),
         }
     }

@@ -13,7 +13,7 @@ pub mod quorum;
 pub mod raft;
 
 pub use handle::Handle;
-pub use machine::{Created, MorePartitions, NewTopic, Refusal, Registration, TopicRef};
+pub use machine::{Change, Created, MorePartitions, NewTopic, Refusal, Registration, TopicRef};
 
 use crate::{
     cluster::Image,
@@ -82,11 +82,7 @@ pub async fn run<Q: MetadataQuorum>(
 ) -> Result<Started, StartError> {
     let epoch = quorum.lead().await?;
     let images = quorum.images();
-    let settings = Settings {
-        num_partitions: config.num_partitions,
-        default_replication_factor: config.default_replication_factor,
-        fresh_cluster_id: base64(fresh_uuid()),
-    };
+    let settings = Settings { config: config.clone(), fresh_cluster_id: base64(fresh_uuid()) };
     let machine = Controller::new(Image::clone(&images.borrow()), settings);
     // The machine has no effects.
     let (effects, _) = mpsc::unbounded_channel();

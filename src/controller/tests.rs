@@ -72,6 +72,37 @@ async fn everything_answered_survives_crashes_and_producer_ids_are_never_reused(
 }
 
 #[tokio::test]
+async fn configs_survive_crashes() {
+    let mut disk = Arc::new(Mem::with_faults());
+    let group = Resource::Group("g".to_owned());
+    let resources = [Resource::Topic("t".to_owned()), Resource::Broker(None), group];
+    let names = ["flush.ms", "log.retention.ms", "consumer.session.timeout.ms"];
+    let all = |value: &str| {
+        let change = |(resource, name): (&Resource, &str)| {
+            let configs = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            (resource.clone(), Change::All(configs))
+        };
+        resources.iter().zip(names).map(change).collect()
+    };
+    for round in 0..3 {
+        let node = start(&disk).await;
+        if round == 0 {
+            create(&node, "t").await.unwrap();
+        }
+        let value = format!("{}", 50_000 + round);
+        let results = node.handle.alter_configs(all(&value), false).await.unwrap();
+        assert_eq!(results, [Ok(()), Ok(()), Ok(())]);
+        let dry = node.handle.alter_configs(all("50009"), true).await.unwrap();
+        assert_eq!(dry, [Ok(()), Ok(()), Ok(())]);
+        disk = Arc::new(disk.crash(&mut |_| 0));
+        let image = start(&disk).await.images.borrow().clone();
+        for (resource, name) in resources.iter().zip(names) {
+            assert_eq!(image.configs(resource), BTreeMap::from([(name.to_owned(), value.clone())]));
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_internal_topic_is_created_once_with_kafkas_configs() {
     let node = start(&Arc::new(Mem::new())).await;
     let offsets = names::CONSUMER_OFFSETS;

@@ -8,6 +8,7 @@ use super::Ctx;
 use crate::{
     config::describe,
     controller::{Created, NewTopic, Refusal},
+    ids::NodeId,
     session::Session,
     wire::{
         StrBytes,
@@ -65,9 +66,10 @@ fn wanted(topic: CreatableTopic) -> NewTopic {
 }
 
 fn success(ctx: &Ctx, name: String, created: Created) -> CreatableTopicResult {
-    let configs = describe::topic(&ctx.config, &created.configs).into_iter().map(|entry| {
+    let config = ctx.image.load().config_of(NodeId(ctx.config.node_id), &ctx.config);
+    let configs = describe::topic(&config, &created.configs).into_iter().map(|entry| {
         CreatableTopicConfigs::default()
-            .with_name(StrBytes::from_static_str(entry.name))
+            .with_name(StrBytes::from_string(entry.name.into_owned()))
             .with_value(entry.value.map(StrBytes::from_string))
             .with_read_only(entry.read_only)
             .with_config_source(entry.source as i8)

@@ -5,13 +5,18 @@
 //!
 //! Not here: what is said of a setting (`config::describe`).
 
-use super::Ctx;
+use super::{
+    Ctx,
+    alter_configs::{BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC},
+};
 use crate::{
     cluster::{Image, names, record::Resource},
     config::{
         Config,
-        describe::{self, Entry},
+        describe::{self, Entry, Name},
+        setting::Type,
     },
+    ids::NodeId,
     limits::DESCRIBED_SETTINGS_MAX,
     session::Session,
     wire::{
@@ -26,16 +31,9 @@ use crate::{
         },
     },
 };
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 pub const API: Api = Api::new(32, "DescribeConfigs", 1, 4, 4);
-
-/// Kafka's `ConfigResource.Type`.
-const TOPIC: i8 = 2;
-const BROKER: i8 = 4;
-const BROKER_LOGGER: i8 = 8;
-const CLIENT_METRICS: i8 = 16;
-const GROUP: i8 = 32;
 
 pub async fn handle(
     ctx: &Ctx,
@@ -43,7 +41,9 @@ pub async fn handle(
     _version: i16,
     request: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
-    describe(&ctx.config, &ctx.image.load(), &request)
+    let image = ctx.image.load();
+    let config = image.config_of(NodeId(ctx.config.node_id), &ctx.config);
+    describe(&config, &image, &request)
 }
 
 fn describe(
@@ -91,8 +91,7 @@ fn entries(
             let overrides = image.configs(&Resource::Topic(name.to_owned()));
             Ok(describe::topic(config, &overrides))
         }
-        // The cluster-wide defaults: there are none, they cannot be set.
-        BROKER if name.is_empty() => Ok(Vec::new()),
+        BROKER if name.is_empty() => Ok(describe::cluster(config)),
         BROKER => {
             own_id(config, name, "expected {} or empty string, but received")?;
             Ok(describe::broker(config))
@@ -105,9 +104,15 @@ fn entries(
         CLIENT_METRICS if name.is_empty() => {
             invalid("Client metrics subscription name must not be empty".into())
         }
-        CLIENT_METRICS => Ok(describe::client_metrics()),
+        CLIENT_METRICS => {
+            let overrides = image.configs(&Resource::ClientMetrics(name.to_owned()));
+            Ok(describe::client_metrics(&overrides))
+        }
         _ if name.is_empty() => invalid("Group name must not be empty".into()),
-        _ => Ok(describe::group(config)),
+        _ => {
+            let overrides = image.configs(&Resource::Group(name.to_owned()));
+            Ok(describe::group(config, &overrides))
+        }
     }
 }
 
@@ -145,7 +150,7 @@ fn result(
         .as_ref()
         .filter(|keys| !keys.is_empty())
         .map(|keys| keys.iter().map(StrBytes::as_str).collect());
-    let wanted = |entry: &Entry| keys.as_ref().is_none_or(|keys| keys.contains(entry.name));
+    let wanted = |entry: &Entry| keys.as_ref().is_none_or(|keys| keys.contains(&*entry.name));
     let configs = entries.into_iter().filter(wanted).map(|entry| shown(request, entry)).collect();
     result.with_configs(configs)
 }
@@ -156,21 +161,28 @@ fn shown(request: &DescribeConfigsRequest, entry: Entry) -> DescribeConfigsResou
     if request.include_synonyms {
         synonyms.extend(entry.synonyms.into_iter().map(|synonym| {
             DescribeConfigsSynonym::default()
-                .with_name(StrBytes::from_static_str(synonym.name))
+                .with_name(name(synonym.name))
                 .with_value(text(synonym.value))
                 .with_source(synonym.source as i8)
         }));
     }
-    let documentation = request.include_documentation.then_some(entry.documentation);
+    let documentation = entry.documentation.filter(|_| request.include_documentation);
     DescribeConfigsResourceResult::default()
-        .with_name(StrBytes::from_static_str(entry.name))
+        .with_name(name(entry.name))
         .with_value(text(entry.value))
         .with_read_only(entry.read_only)
         .with_config_source(entry.source as i8)
         .with_is_sensitive(entry.sensitive)
         .with_synonyms(synonyms)
-        .with_config_type(entry.kind.code())
+        .with_config_type(entry.kind.map_or(0, Type::code))
         .with_documentation(documentation.map(StrBytes::from_static_str))
+}
+
+fn name(name: Name) -> StrBytes {
+    match name {
+        Cow::Borrowed(name) => StrBytes::from_static_str(name),
+        Cow::Owned(name) => StrBytes::from_string(name),
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! after the other; only Produce is split into `begin` (in connection order) and a future, so that consecutive produces
 //! overlap.
 
+pub mod alter_configs;
 pub mod api_versions;
 pub mod create_partitions;
 pub mod create_topics;
@@ -17,9 +18,11 @@ pub mod describe_groups;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod heartbeat;
+pub mod incremental_alter_configs;
 pub mod init_producer_id;
 pub mod join_group;
 pub mod leave_group;
+pub mod list_config_resources;
 pub mod list_groups;
 pub mod list_offsets;
 pub mod metadata;
@@ -72,10 +75,13 @@ pub const APIS: &[Api] = &[
     init_producer_id::API,
     offset_for_leader_epoch::API,
     describe_configs::API,
+    alter_configs::API,
     create_partitions::API,
     delete_groups::API,
+    incremental_alter_configs::API,
     offset_delete::API,
     describe_cluster::API,
+    list_config_resources::API,
 ];
 
 /// The served API of this key.
@@ -243,10 +249,14 @@ async fn answer(
             call.answer(offset_for_leader_epoch::handle(ctx, session, v, call.decode(body)?).await)
         }
         32 => call.answer(describe_configs::handle(ctx, session, v, call.decode(body)?).await),
+        33 => call.answer(alter_configs::handle(ctx, session, v, call.decode(body)?).await),
         37 => call.answer(create_partitions::handle(ctx, session, v, call.decode(body)?).await),
         42 => call.answer(delete_groups::handle(ctx, session, v, call.decode(body)?).await),
+        44 => call
+            .answer(incremental_alter_configs::handle(ctx, session, v, call.decode(body)?).await),
         47 => call.answer(offset_delete::handle(ctx, session, v, call.decode(body)?).await),
         60 => call.answer(describe_cluster::handle(ctx, session, v, call.decode(body)?).await),
+        74 => call.answer(list_config_resources::handle(ctx, session, v, call.decode(body)?).await),
         key => unreachable!("key {key} is in APIS and has no arm"),
     })
 }

@@ -271,11 +271,8 @@ impl History {
     pub fn look(&mut self, node: &mut Node) {
         let mut image = crate::cluster::Image::default();
         node.quorum.iter().flatten().for_each(|record| image.apply(record));
-        let settings = Settings {
-            num_partitions: 1,
-            default_replication_factor: 1,
-            fresh_cluster_id: "cluster".to_owned(),
-        };
+        let settings =
+            Settings { config: Default::default(), fresh_cluster_id: "cluster".to_owned() };
         assert!(Controller::new(image, settings) == node.process.controller, "controller: replay");
         let process = &mut node.process;
         for hosted in process.partitions.values_mut() {

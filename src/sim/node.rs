@@ -453,11 +453,8 @@ impl Process {
     fn start(mem: &Arc<Mem>, quorum: &[Vec<Record>]) -> Process {
         let mut image = Image::default();
         quorum.iter().flatten().for_each(|record| image.apply(record));
-        let settings = Settings {
-            num_partitions: 1,
-            default_replication_factor: 1,
-            fresh_cluster_id: "cluster".to_owned(),
-        };
+        let settings =
+            Settings { config: Arc::new(Config::dev()), fresh_cluster_id: "cluster".to_owned() };
         let mut process = Process {
             controller: Controller::new(image.clone(), settings),
             committed: Arc::new(image.clone()),

@@ -27,7 +27,7 @@ fn overrides_are_checked_with_kafkas_words() {
         &[("local.retention.ms", "604800001")],
     ];
     for overrides in ok {
-        assert_eq!(validate(&map(overrides)), Ok(()), "{overrides:?}");
+        assert_eq!(validate(&Config::default(), &map(overrides)), Ok(()), "{overrides:?}");
     }
     let refused: &[(&[(&str, &str)], &str)] = &[
         (&[("nope", "1")], "Unknown topic config name: nope"),
@@ -127,7 +127,11 @@ fn overrides_are_checked_with_kafkas_words() {
         ),
     ];
     for (overrides, message) in refused {
-        assert_eq!(validate(&map(overrides)), Err(message.to_string()), "{overrides:?}");
+        assert_eq!(
+            validate(&Config::default(), &map(overrides)),
+            Err(message.to_string()),
+            "{overrides:?}"
+        );
     }
 }
 
@@ -271,9 +275,9 @@ fn a_topic_is_described_as_kafka_describes_it() {
         let synonyms: Vec<_> = entry
             .synonyms
             .iter()
-            .map(|s| (s.name, s.value.as_deref().unwrap(), s.source as i8))
+            .map(|s| (&*s.name, s.value.as_deref().unwrap(), s.source as i8))
             .collect();
-        (entry.value.clone().unwrap(), entry.source as i8, entry.kind.code(), synonyms)
+        (entry.value.clone().unwrap(), entry.source as i8, entry.kind.unwrap().code(), synonyms)
     };
     let own = |value: &str, source, kind, synonyms: &[(&'static str, &'static str, i8)]| {
         (value.to_owned(), source, kind, synonyms.to_vec())

@@ -5,20 +5,23 @@
 //!
 //! Not here: agreement (`quorum`), and what brokers do about a change (`broker::reconcile`).
 
+mod configs;
 mod partitions;
 mod placement;
 mod topics;
 
+pub use configs::Change;
 pub use partitions::MorePartitions;
 pub use topics::{Created, NewTopic, TopicRef};
 
 use crate::{
-    cluster::{Image, Record},
+    cluster::{Image, Record, record::Resource},
+    config::Config,
     ids::{NodeId, TopicId},
     machine::{BatchKind, Input, Machine, Mono, Now, Outcome},
     wire::ErrorCode,
 };
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 use uuid::Uuid;
 
 /// Records of one entry at most (Kafka's `QuorumController.MAX_RECORDS_PER_USER_OP`).
@@ -27,21 +30,26 @@ const RECORDS_MAX: usize = 10_000;
 const PRODUCER_ID_BLOCK: i64 = 1000;
 
 /// What the machine is told once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
-    /// `num.partitions`: for topics that ask for -1.
-    pub num_partitions: i32,
-    /// `default.replication.factor`: likewise.
-    pub default_replication_factor: i16,
+    /// This node's, as it was started.
+    pub config: Arc<Config>,
     /// The cluster's id, if it has none yet.
     pub fresh_cluster_id: String,
 }
 
 /// Decides alone, for as long as it leads the quorum.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Controller {
     image: Image,
     settings: Settings,
+}
+
+/// By what is durable.
+impl PartialEq for Controller {
+    fn eq(&self, other: &Controller) -> bool {
+        self.image == other.image
+    }
 }
 
 /// What can be asked of the controller.
@@ -56,6 +64,11 @@ pub enum Command {
     DeleteTopics(Vec<TopicRef>),
     CreatePartitions {
         topics: Vec<MorePartitions>,
+        validate_only: bool,
+    },
+    /// Each resource at most once.
+    AlterConfigs {
+        changes: Vec<(Resource, Change)>,
         validate_only: bool,
     },
     /// A block of producer ids that nobody else gets.
@@ -84,10 +97,14 @@ pub struct Reply {
 /// A command's answer; the variant is the command's.
 #[derive(Debug)]
 pub enum Answer {
-    Registered { broker_epoch: i64 },
+    Registered {
+        broker_epoch: i64,
+    },
     Created(Vec<(String, Result<Created, Refusal>)>),
     Deleted(Vec<(TopicRef, Result<(), Refusal>)>),
     Grown(Vec<(String, Result<(), Refusal>)>),
+    /// In the order of the command.
+    Altered(Vec<Result<(), Refusal>>),
     ProducerIds(Result<Range<i64>, ErrorCode>),
 }
 
@@ -101,7 +118,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// Words that quote the client at length are cut: a string of the older versions holds no more.
-    fn new(code: ErrorCode, message: impl Into<String>) -> Refusal {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Refusal {
         let mut message = message.into();
         let fits = |at: &usize| message.is_char_boundary(*at);
         message.truncate((0..=i16::MAX as usize).rev().find(fits).unwrap_or(0));
@@ -119,6 +136,11 @@ impl Controller {
     /// Starts from what is committed.
     pub fn new(image: Image, settings: Settings) -> Controller {
         Controller { image, settings }
+    }
+
+    /// What is in effect on this node.
+    fn config(&self) -> Config {
+        self.image.config_of(NodeId(self.settings.config.node_id), &self.settings.config)
     }
 
     fn register(&self, broker: Registration, records: &mut Vec<Record>) -> Answer {
@@ -175,6 +197,9 @@ impl Machine for Controller {
                     }
                     Command::CreatePartitions { topics, validate_only } => {
                         Answer::Grown(self.create_partitions(topics, validate_only, &mut records))
+                    }
+                    Command::AlterConfigs { changes, validate_only } => {
+                        Answer::Altered(self.alter_configs(&changes, validate_only, &mut records))
                     }
                     Command::AllocateProducerIds => self.allocate_producer_ids(&mut records),
                 };

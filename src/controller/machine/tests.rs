@@ -6,8 +6,7 @@ use expect_test::{Expect, expect};
 
 fn settings() -> Settings {
     Settings {
-        num_partitions: 3,
-        default_replication_factor: 1,
+        config: Arc::new(Config::build(true, &[("num.partitions", "3")]).unwrap()),
         fresh_cluster_id: "the-cluster".to_owned(),
     }
 }
@@ -97,6 +96,9 @@ fn outcome(script: &mut Script<Controller>, command: Command) -> String {
             .collect(),
         Answer::Grown(results) => {
             results.into_iter().map(|(name, it)| line(&name, it.map(|()| "grown".into()))).collect()
+        }
+        Answer::Altered(results) => {
+            results.into_iter().map(|it| line("config", it.map(|()| "altered".into()))).collect()
         }
         other => format!("{other:?}\n"),
     };
@@ -326,15 +328,15 @@ fn configs() {
         vec![],
         cases,
         expect![[r#"
-        c: 1 x 1
-        3 records
-        c: 40 Null value not supported for topic configs: a,b
-        0 records
-        c: 40 Unknown topic config name: nope
-        0 records
-        c: 40 The topic configs take 79999 bytes, more than 65536
-        0 records
-    "#]],
+            c: 1 x 1
+            3 records
+            c: 40 Null value not supported for topic configs: a,b
+            0 records
+            c: 40 Unknown topic config name: nope
+            0 records
+            c: 40 The configs take 80036 bytes, more than 65536
+            0 records
+        "#]],
     );
 }
 
@@ -508,3 +510,5 @@ fn validation_alone_writes_nothing() {
     let command = Command::CreatePartitions { topics, validate_only: true };
     assert_eq!(outcome(&mut script, command), "a: grown\n0 records\n");
 }
+
+mod configs;

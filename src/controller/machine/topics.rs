@@ -2,7 +2,7 @@
 //!
 //! Kafka does not compare the topics of one request with each other: `a.b` and `a_b` together are created both.
 
-use super::{Controller, RECORDS_MAX, Refusal, placement};
+use super::{Controller, RECORDS_MAX, Refusal, configs, placement};
 use crate::{
     cluster::{
         Record,
@@ -10,9 +10,8 @@ use crate::{
         names,
         record::{PartitionState, Resource},
     },
-    config,
+    config::{self, Config},
     ids::TopicId,
-    limits::TOPIC_CONFIG_BYTES_MAX,
     wire::ErrorCode,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -112,8 +111,10 @@ impl Controller {
         }
         let mut made = Vec::new();
         let mut results = Vec::with_capacity(topics.len());
+        let config = self.config();
         for (id, topic) in &topics {
-            results.push((topic.name.clone(), self.create_topic(*id, topic, &mut made)));
+            let result = self.create_topic(&config, *id, topic, &mut made);
+            results.push((topic.name.clone(), result));
         }
         if made.len() > RECORDS_MAX {
             return refuse_all(topics, "Unable to perform excessively large batch operation.");
@@ -126,7 +127,7 @@ impl Controller {
 
     fn partitions_asked(&self, topic: &NewTopic) -> usize {
         match (topic.assignments.len(), topic.partitions) {
-            (0, -1) => usize::try_from(self.settings.num_partitions).unwrap_or_default(),
+            (0, -1) => usize::try_from(self.settings.config.num_partitions).unwrap_or_default(),
             (0, count) => usize::try_from(count).unwrap_or_default(),
             (count, _) => count,
         }
@@ -134,6 +135,7 @@ impl Controller {
 
     fn create_topic(
         &self,
+        config: &Config,
         id: TopicId,
         topic: &NewTopic,
         records: &mut Vec<Record>,
@@ -150,7 +152,7 @@ impl Controller {
             )));
         }
         names::validate(name).map_err(invalid_name)?;
-        let configs = checked_configs(&topic.configs)?;
+        let configs = checked_configs(config, &topic.configs)?;
         let partitions =
             if topic.assignments.is_empty() { self.placed(topic)? } else { self.assigned(topic)? };
         let created = Created {
@@ -177,7 +179,7 @@ impl Controller {
     fn placed(&self, topic: &NewTopic) -> Result<Vec<PartitionState>, Refusal> {
         let factor = match topic.replication_factor {
             _ if topic.internal && self.image.brokers().count() == 1 => 1,
-            -1 => self.settings.default_replication_factor,
+            -1 => self.settings.config.default_replication_factor,
             factor => factor,
         };
         if factor < 1 {
@@ -301,7 +303,10 @@ fn unknown(topic: &TopicRef) -> Refusal {
     }
 }
 
-fn checked_configs(asked: &[(String, Option<String>)]) -> Result<Configs, Refusal> {
+fn checked_configs(
+    config: &Config,
+    asked: &[(String, Option<String>)],
+) -> Result<Configs, Refusal> {
     let invalid = |message: String| Refusal::new(ErrorCode::InvalidConfig, message);
     let nulls: Vec<&str> =
         asked.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str()).collect();
@@ -311,12 +316,7 @@ fn checked_configs(asked: &[(String, Option<String>)]) -> Result<Configs, Refusa
     }
     let configs: Configs =
         asked.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
-    config::topic::validate(&configs).map_err(invalid)?;
-    let bytes: usize = configs.values().map(String::len).sum();
-    if bytes > TOPIC_CONFIG_BYTES_MAX {
-        return Err(invalid(format!(
-            "The topic configs take {bytes} bytes, more than {TOPIC_CONFIG_BYTES_MAX}"
-        )));
-    }
+    config::topic::validate(config, &configs).map_err(invalid)?;
+    configs::check_size(&configs)?;
     Ok(configs)
 }

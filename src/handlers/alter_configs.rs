@@ -1,0 +1,267 @@
+//! AlterConfigs: v0-2; and the way IncrementalAlterConfigs goes too.
+//!
+//! Versions: 2 flexible. All configs of a resource that a request does not name are removed; IncrementalAlterConfigs changes
+//! what it names. The broker judges what concerns itself (Kafka's `ConfigAdminManager`), the controller everything else and
+//! commits.
+//!
+//! Other than Kafka 4.1.1, which never answers it, a request that names a resource twice gets the answer that
+//! IncrementalAlterConfigs gives.
+//! Not here: what may be set, in `config` and `controller::machine::configs`.
+
+use super::Ctx;
+use crate::{
+    cluster::{Image, image::Configs, record::Resource},
+    config::{
+        Config,
+        alter::{Alteration, Op},
+        dynamic::Level,
+        settings,
+    },
+    controller::{Change, Refusal},
+    ids::NodeId,
+    limits::ALTERED_RESOURCES_MAX,
+    session::Session,
+    wire::{
+        ErrorCode, StrBytes,
+        api::Api,
+        messages::{
+            AlterConfigsRequest, AlterConfigsResponse,
+            alter_configs_response::AlterConfigsResourceResponse,
+        },
+    },
+};
+use std::collections::{HashMap, HashSet};
+
+pub const API: Api = Api::new(33, "AlterConfigs", 0, 2, 2);
+
+/// Kafka's `ConfigResource.Type`.
+pub(super) const TOPIC: i8 = 2;
+pub(super) const BROKER: i8 = 4;
+pub(super) const BROKER_LOGGER: i8 = 8;
+pub(super) const CLIENT_METRICS: i8 = 16;
+pub(super) const GROUP: i8 = 32;
+
+pub async fn handle(
+    ctx: &Ctx,
+    _session: &mut Session,
+    _version: i16,
+    request: AlterConfigsRequest,
+) -> AlterConfigsResponse {
+    let asked = |configs: Vec<_>| Asked::All(configs);
+    let resources: Vec<Altered> = request
+        .resources
+        .into_iter()
+        .map(|it| Altered {
+            kind: it.resource_type,
+            name: it.resource_name,
+            asked: asked(it.configs.into_iter().map(|it| (it.name, it.value)).collect()),
+        })
+        .collect();
+    let results = alter(ctx, &resources, request.validate_only).await;
+    let responses = resources.into_iter().zip(results).map(|(resource, result)| {
+        let (code, message) = outcome(result);
+        AlterConfigsResourceResponse::default()
+            .with_error_code(code)
+            .with_error_message(message)
+            .with_resource_type(resource.kind)
+            .with_resource_name(resource.name)
+    });
+    AlterConfigsResponse::default().with_responses(responses.collect())
+}
+
+/// A resource as a request names it.
+pub(super) struct Altered {
+    pub kind: i8,
+    pub name: StrBytes,
+    pub asked: Asked,
+}
+
+/// What a request asks of a resource: names, codes of operations and values, as they came.
+pub(super) enum Asked {
+    Some(Vec<(StrBytes, i8, Option<StrBytes>)>),
+    All(Vec<(StrBytes, Option<StrBytes>)>),
+}
+
+/// What an answer says.
+pub(super) fn outcome(result: Result<(), Refusal>) -> (i16, Option<StrBytes>) {
+    match result {
+        Ok(()) => (0, None),
+        Err(refusal) => (refusal.code.code(), refusal.message.map(StrBytes::from_string)),
+    }
+}
+
+/// One result for each, in order.
+pub(super) async fn alter(
+    ctx: &Ctx,
+    resources: &[Altered],
+    validate_only: bool,
+) -> Vec<Result<(), Refusal>> {
+    if resources.len() > ALTERED_RESOURCES_MAX {
+        let refuse = |_| Err(invalid_request("Too many resources in one request"));
+        return resources.iter().map(refuse).collect();
+    }
+    let mut times: HashMap<(i8, &str), usize> = HashMap::new();
+    for resource in resources {
+        *times.entry((resource.kind, resource.name.as_str())).or_default() += 1;
+    }
+    let judge = {
+        let image = ctx.image.load();
+        let node = NodeId(ctx.config.node_id);
+        Judge { node, config: image.config_of(node, &ctx.config), image: (**image).clone() }
+    };
+    let (mut results, mut changes) = (Vec::with_capacity(resources.len()), Vec::new());
+    for resource in resources {
+        let judged = match times.get(&(resource.kind, resource.name.as_str())) {
+            Some(1) => judge.judge(resource),
+            _ => Err(invalid_request("Each resource must appear at most once.")),
+        };
+        results.push(judged.map(|change| changes.push(change)));
+    }
+    if changes.is_empty() {
+        return results;
+    }
+    let mut decided = match ctx.controller.alter_configs(changes, validate_only).await {
+        Ok(decided) => decided.into_iter(),
+        Err(code) => {
+            let refuse = |result: Result<(), Refusal>| result.and_then(|()| Err(code.into()));
+            return results.into_iter().map(refuse).collect();
+        }
+    };
+    for result in results.iter_mut().filter(|result| result.is_ok()) {
+        *result = decided.next().unwrap_or_else(|| Err(ErrorCode::UnknownServerError.into()));
+    }
+    results
+}
+
+fn invalid_request(message: impl Into<String>) -> Refusal {
+    Refusal::new(ErrorCode::InvalidRequest, message)
+}
+
+/// Judges what the controller cannot.
+struct Judge {
+    node: NodeId,
+    /// What is in effect on this broker.
+    config: Config,
+    image: Image,
+}
+
+impl Judge {
+    /// What the controller is asked to do.
+    fn judge(&self, resource: &Altered) -> Result<(Resource, Change), Refusal> {
+        check_wellformed(&resource.asked)?;
+        let name = resource.name.to_string();
+        match resource.kind {
+            TOPIC => Ok((Resource::Topic(name), change(&resource.asked)?)),
+            GROUP => Ok((Resource::Group(name), change(&resource.asked)?)),
+            CLIENT_METRICS => Ok((Resource::ClientMetrics(name), change(&resource.asked)?)),
+            BROKER => self.judge_broker(&name, &resource.asked),
+            kind => Err(invalid_request(format!("Unknown resource type {kind}"))),
+        }
+    }
+
+    fn judge_broker(&self, name: &str, asked: &Asked) -> Result<(Resource, Change), Refusal> {
+        let (resource, level) = if name.is_empty() {
+            (Resource::Broker(None), Level::Cluster)
+        } else {
+            let id: i32 = name.parse().map_err(|_| {
+                invalid_request(format!("Node id must be an integer, but it is: {name}"))
+            })?;
+            let own = self.node;
+            if id != own.0 {
+                return Err(invalid_request(format!(
+                    "Unexpected broker id, expected {}, but received {name}",
+                    own.0
+                )));
+            }
+            (Resource::Broker(Some(own)), Level::Broker)
+        };
+        if let Asked::Some(asked) = asked
+            && let Some((_, code, _)) = asked.iter().find(|(_, op, _)| Op::from_code(*op).is_none())
+        {
+            return Err(invalid_request(format!("Unknown operations type {code}")));
+        }
+        let change = change(asked)?;
+        let proposed = match &change {
+            Change::All(configs) => configs.clone(),
+            Change::Some(alterations) => self.proposed(&resource, alterations)?,
+        };
+        self.config.check_dynamic(level, &proposed).map_err(invalid_request)?;
+        Ok((resource, change))
+    }
+
+    fn proposed(
+        &self,
+        resource: &Resource,
+        alterations: &[Alteration],
+    ) -> Result<Configs, Refusal> {
+        let mut proposed = self.image.configs(resource);
+        for alteration in alterations {
+            let name = &alteration.name;
+            let setting = settings::find(name);
+            if alteration.op.needs_list() {
+                // Kafka trips over a name it does not know.
+                let setting = setting.ok_or(ErrorCode::UnknownServerError)?;
+                if !setting.is_list() {
+                    let op = alteration.op.name().to_lowercase();
+                    return Err(Refusal::new(
+                        ErrorCode::InvalidConfig,
+                        format!("Config value {op} is not allowed for config key: {name}"),
+                    ));
+                }
+            }
+            let now = proposed.get(name).map(String::as_str);
+            match alteration.apply(now, setting.and_then(|setting| setting.default)) {
+                Some(value) => proposed.insert(name.clone(), value),
+                None => proposed.remove(name),
+            };
+        }
+        Ok(proposed)
+    }
+}
+
+/// What is wrong whatever the resource is.
+fn check_wellformed(asked: &Asked) -> Result<(), Refusal> {
+    let delete = Op::Delete as i8;
+    let configs: Vec<(&str, Option<&str>, bool)> = match asked {
+        Asked::Some(asked) => asked
+            .iter()
+            .map(|(name, op, value)| (&**name, value.as_deref(), *op != delete))
+            .collect(),
+        Asked::All(asked) => {
+            asked.iter().map(|(name, value)| (&**name, value.as_deref(), true)).collect()
+        }
+    };
+    let mut names = HashSet::new();
+    if !configs.iter().all(|(name, ..)| names.insert(*name)) {
+        return Err(invalid_request("Error due to duplicate config keys"));
+    }
+    let nulls = configs.iter().filter(|(_, value, needed)| *needed && value.is_none());
+    let nulls: Vec<&str> = nulls.map(|(name, ..)| *name).collect();
+    if !nulls.is_empty() {
+        let names = nulls.join(", ");
+        return Err(invalid_request(format!("Null value not supported for : {names}")));
+    }
+    // Kafka's protocol has no longer ones, ours only in older versions.
+    let longest = configs.iter().flat_map(|(name, value, _)| [Some(*name), *value]).flatten();
+    if longest.map(str::len).max().is_some_and(|bytes| bytes > i16::MAX as usize) {
+        return Err(invalid_request("A config's name or value is too long"));
+    }
+    Ok(())
+}
+
+/// Kafka trips over an operation it does not know.
+fn change(asked: &Asked) -> Result<Change, Refusal> {
+    let text = |value: &Option<StrBytes>| value.as_deref().unwrap_or_default().to_owned();
+    let alterations = match asked {
+        Asked::All(configs) => {
+            let configs = configs.iter().map(|(name, value)| (name.to_string(), text(value)));
+            return Ok(Change::All(configs.collect()));
+        }
+        Asked::Some(alterations) => alterations,
+    };
+    let read = |(name, op, value): &(StrBytes, i8, Option<StrBytes>)| {
+        let op = Op::from_code(*op).ok_or(ErrorCode::UnknownServerError)?;
+        Ok(Alteration { name: name.to_string(), op, value: text(value) })
+    };
+    alterations.iter().map(read).collect::<Result<_, Refusal>>().map(Change::Some)
+}
