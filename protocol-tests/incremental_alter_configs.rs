@@ -11,12 +11,13 @@ use kafka_protocol::messages::{
 
 use crate::batch::Batch;
 use crate::broker::is_foreign;
-use crate::client::{call, text};
+use crate::client::{Client, call, text};
 use crate::codes::{
     INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, MESSAGE_TOO_LARGE, NONE,
     UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION,
 };
 use crate::fixtures::{describe, group, produce_raw, topic, topic_with, unique, until};
+use crate::process::Process;
 
 pub const TOPIC: i8 = 2;
 pub const BROKER: i8 = 4;
@@ -420,5 +421,107 @@ fn client_metrics_subscriptions() {
     ];
     for (name, op, code, why) in cases {
         assert_eq!(judge(CLIENT_METRICS, name, op), refused(code, why), "{op:?}");
+    }
+}
+
+#[test]
+fn loggers_and_their_levels() {
+    let node = node();
+    let (level, source) = value(BROKER_LOGGER, &node, "root").unwrap();
+    assert_eq!(source, 6);
+    // Kafka's other loggers depend on its log4j2.yaml.
+    assert_eq!(alter(BROKER_LOGGER, &node, &[("root", SET, Some(&level))]), ok());
+    assert_eq!(value(BROKER_LOGGER, &node, "root"), Some((level, 6)));
+    for level in ["DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN"] {
+        assert_eq!(judge(BROKER_LOGGER, &node, ("root", SET, Some(level))), ok(), "{level}");
+    }
+    let config = |op: Op, why: &str| {
+        assert_eq!(judge(BROKER_LOGGER, &node, op), refused(INVALID_CONFIG, why), "{op:?}");
+    };
+    let request = |name: &str, op: Op, why: &str| {
+        assert_eq!(judge(BROKER_LOGGER, name, op), refused(INVALID_REQUEST, why), "{op:?}");
+    };
+    config(("no.such", SET, Some("INFO")), "Logger no.such does not exist!");
+    config(("no.such", DELETE, None), "Logger no.such does not exist!");
+    config(
+        ("root", SET, Some("debug")),
+        "Cannot set the log level of root to debug as it is not a supported log level. Valid log levels are \
+         DEBUG, ERROR, FATAL, INFO, TRACE, WARN",
+    );
+    let root = "Removing the log level of the root logger is not allowed";
+    request(&node, ("root", DELETE, None), root);
+    for (op, name) in [(APPEND, "APPEND"), (SUBTRACT, "SUBTRACT")] {
+        let why = format!("{name} operation is not allowed for the BROKER_LOGGER resource");
+        request(&node, ("root", op, Some("INFO")), &why);
+    }
+    request(&node, ("root", SET, None), "Null value not supported for : root");
+    let number = |name: &str| format!("Node id must be an integer, but it is: {name}");
+    request("", ("root", SET, Some("INFO")), &number(""));
+    request("x", ("root", SET, Some("INFO")), &number("x"));
+    let other = format!("Unexpected node id. Expected {node}, but received 9876");
+    request("9876", ("root", SET, Some("INFO")), &other);
+    assert_eq!(judge(BROKER_LOGGER, &node, ("root", 9, None)).0, INVALID_REQUEST, "null first");
+    let unknown = judge(BROKER_LOGGER, &node, ("root", 9, Some("INFO")));
+    assert_eq!(unknown, (UNKNOWN_SERVER_ERROR, None));
+}
+
+/// The log follows, and none of it is there after a start.
+#[test]
+fn levels_drive_the_log() {
+    let process = Process::spawn(&["--dev", "--listen", "127.0.0.1:0"], &[("RUST_LOG", "error")]);
+    let address = process.ready();
+    let mut client = Client::connect_to(&address);
+    let mut set = |op, value| {
+        let ops = [("ottla::net", op, value)];
+        let request = IncrementalAlterConfigsRequest::default().with_resources(vec![resource(
+            BROKER_LOGGER,
+            "1",
+            &ops,
+        )]);
+        assert_eq!(client.call(1, &request).responses[0].error_code, NONE);
+        // A connection that ends is worth a line at DEBUG; it has ended when the next one is served.
+        let mut passing = Client::connect_to(&address);
+        passing.send_bytes(b"\0\0\0\x04abcd");
+        passing.assert_closed();
+    };
+    set(SET, Some("ERROR"));
+    set(SET, Some("DEBUG"));
+    set(DELETE, None);
+    let stderr = process.terminate().stderr;
+    let closed = stderr.lines().filter(|it| it.contains("DEBUG") && it.contains("closed")).count();
+    assert_eq!(closed, 1, "{stderr}");
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn settings_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().display().to_string();
+    let start = || {
+        let (process, address) = Process::dev(&["--log-dir", &dir]);
+        (process, Client::connect_to(&address))
+    };
+    let settings = [
+        (BROKER, "", "log.retention.ms", "77"),
+        (BROKER, "1", "background.threads", "12"),
+        (GROUP, "g", "consumer.session.timeout.ms", "50000"),
+        (CLIENT_METRICS, "m", "interval.ms", "500"),
+    ];
+    let (process, mut client) = start();
+    let resources = settings
+        .map(|(kind, name, config, value)| resource(kind, name, &[(config, SET, Some(value))]));
+    let request = IncrementalAlterConfigsRequest::default().with_resources(resources.to_vec());
+    let responses = client.call(1, &request).responses;
+    assert!(responses.iter().all(|it| it.error_code == NONE), "{responses:?}");
+    drop(process);
+    let (_process, mut client) = start();
+    for (kind, name, config, value) in settings {
+        let resource = DescribeConfigsResource::default()
+            .with_resource_type(kind)
+            .with_resource_name(text(name))
+            .with_configuration_keys(Some(vec![text(config)]));
+        let request = DescribeConfigsRequest::default().with_resources(vec![resource]);
+        let result = client.call(4, &request).results.remove(0);
+        assert_eq!(result.configs[0].value.as_deref(), Some(value), "{kind} {name}");
     }
 }

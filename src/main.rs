@@ -8,7 +8,7 @@ mod health;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ottla::{
     broker::Broker,
-    config::{Config, Sources, host_port},
+    config::{Config, Sources, host_port, loggers::Loggers},
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
@@ -23,7 +23,7 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
 };
 use tracing::{info, warn};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, reload};
 
 /// How long background work may hold up the end of the process.
 const LINGER: Duration = Duration::from_millis(100);
@@ -109,8 +109,8 @@ enum Failure {
 
 fn serve(arguments: Serve) -> Result<(), Failure> {
     let format = arguments.log_format;
-    let config = configuration(arguments).map_err(Failure::Configuration)?;
-    log_to_stderr(format).map_err(Failure::Configuration)?;
+    let mut config = configuration(arguments).map_err(Failure::Configuration)?;
+    config.loggers = log_to_stderr(format).map_err(Failure::Configuration)?;
     for warning in &config.warnings {
         warn!("{warning}");
     }
@@ -135,20 +135,41 @@ fn configuration(arguments: Serve) -> Result<Config, String> {
     Config::load(&sources).map_err(|error| error.to_string())
 }
 
-fn log_to_stderr(format: LogFormat) -> Result<(), String> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(directives) if !directives.is_empty() => {
-            EnvFilter::try_new(directives).map_err(|error| format!("RUST_LOG: {error}"))?
-        }
+fn log_to_stderr(format: LogFormat) -> Result<Loggers, String> {
+    let given = match std::env::var("RUST_LOG") {
+        Ok(directives) if !directives.is_empty() => directives,
         // At info, openraft tells its own story rather than ours.
-        _ => EnvFilter::new("info,openraft=warn"),
+        _ => "info,openraft=warn".to_owned(),
     };
+    let filter = EnvFilter::try_new(&given).map_err(|error| format!("RUST_LOG: {error}"))?;
     let logging = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => logging.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => logging.json().init(),
+    Ok(match format {
+        LogFormat::Text => {
+            let ansi = std::io::stderr().is_terminal();
+            let logging = logging.with_ansi(ansi).with_filter_reloading();
+            let handle = logging.reload_handle();
+            logging.init();
+            Loggers::new(&given, move |directives| install(directives, |it| handle.reload(it)))
+        }
+        LogFormat::Json => {
+            let logging = logging.json().with_filter_reloading();
+            let handle = logging.reload_handle();
+            logging.init();
+            Loggers::new(&given, move |directives| install(directives, |it| handle.reload(it)))
+        }
+    })
+}
+
+/// Logs what `directives` say from now on.
+fn install(directives: &str, reload: impl FnOnce(EnvFilter) -> Result<(), reload::Error>) {
+    let installed = match EnvFilter::try_new(directives) {
+        Ok(filter) => reload(filter).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match installed {
+        Ok(()) => warn!(directives, "what is logged has changed"),
+        Err(error) => warn!(directives, error, "what is logged could not be changed"),
     }
-    Ok(())
 }
 
 /// Every connection and every segment is a file: takes as many as the system allows.

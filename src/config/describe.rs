@@ -122,6 +122,21 @@ pub fn group(config: &Config, overrides: &BTreeMap<String, String>) -> Vec<Entry
     group::all().map(describe).collect()
 }
 
+/// Every logger of this broker with its level, in name order.
+pub fn loggers(config: &Config) -> Vec<Entry> {
+    let describe = |(name, level): (&'static str, String)| Entry {
+        name: name.into(),
+        value: Some(level),
+        source: Source::BrokerLogger,
+        kind: None,
+        read_only: false,
+        sensitive: false,
+        synonyms: Vec::new(),
+        documentation: None,
+    };
+    config.loggers.all().into_iter().map(describe).collect()
+}
+
 /// Every setting of a client metrics subscription that sets `overrides`, in name order.
 pub fn client_metrics(overrides: &BTreeMap<String, String>) -> Vec<Entry> {
     let describe = |setting: &'static Setting| {

@@ -14,6 +14,7 @@ pub mod describe;
 pub mod dynamic;
 pub mod group;
 pub mod listener;
+pub mod loggers;
 pub mod setting;
 pub mod settings;
 mod sources;
@@ -86,6 +87,8 @@ pub struct Config {
     #[cfg(any(test, feature = "faults"))]
     pub wall_clock_offset_ms: std::sync::Arc<std::sync::atomic::AtomicI64>,
 
+    /// Whoever writes the log puts its own here.
+    pub loggers: loggers::Loggers,
     /// One line for each setting that was given and has no effect; logged once at start.
     pub warnings: Vec<String>,
     values: Values,
@@ -178,6 +181,7 @@ impl Config {
                 .int("producer.id.expiration.check.interval.ms"),
             #[cfg(any(test, feature = "faults"))]
             wall_clock_offset_ms: Default::default(),
+            loggers: Default::default(),
             warnings: warnings(&values),
             values,
         })

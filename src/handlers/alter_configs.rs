@@ -15,7 +15,7 @@ use crate::{
         Config,
         alter::{Alteration, Op},
         dynamic::Level,
-        settings,
+        loggers, settings,
     },
     controller::{Change, Refusal},
     ids::NodeId,
@@ -109,26 +109,29 @@ pub(super) async fn alter(
         let node = NodeId(ctx.config.node_id);
         Judge { node, config: image.config_of(node, &ctx.config), image: (**image).clone() }
     };
-    let (mut results, mut changes) = (Vec::with_capacity(resources.len()), Vec::new());
-    for resource in resources {
-        let judged = match times.get(&(resource.kind, resource.name.as_str())) {
-            Some(1) => judge.judge(resource),
-            _ => Err(invalid_request("Each resource must appear at most once.")),
+    let mut results = Vec::with_capacity(resources.len());
+    let (mut places, mut changes) = (Vec::new(), Vec::new());
+    for (at, resource) in resources.iter().enumerate() {
+        let twice = times.get(&(resource.kind, resource.name.as_str())) != Some(&1);
+        let judged = match &resource.asked {
+            _ if twice => Err(invalid_request("Each resource must appear at most once.")),
+            Asked::Some(asked) if resource.kind == BROKER_LOGGER => {
+                judge.alter_loggers(&resource.name, asked, validate_only)
+            }
+            _ => judge.judge(resource).map(|change| {
+                places.push(at);
+                changes.push(change);
+            }),
         };
-        results.push(judged.map(|change| changes.push(change)));
+        results.push(judged);
     }
     if changes.is_empty() {
         return results;
     }
-    let mut decided = match ctx.controller.alter_configs(changes, validate_only).await {
-        Ok(decided) => decided.into_iter(),
-        Err(code) => {
-            let refuse = |result: Result<(), Refusal>| result.and_then(|()| Err(code.into()));
-            return results.into_iter().map(refuse).collect();
-        }
-    };
-    for result in results.iter_mut().filter(|result| result.is_ok()) {
-        *result = decided.next().unwrap_or_else(|| Err(ErrorCode::UnknownServerError.into()));
+    let decided = ctx.controller.alter_configs(changes, validate_only).await;
+    let decided = decided.unwrap_or_else(|code| vec![Err(code.into()); places.len()]);
+    for (at, decided) in places.into_iter().zip(decided) {
+        results[at] = decided;
     }
     results
 }
@@ -146,9 +149,63 @@ struct Judge {
 }
 
 impl Judge {
+    /// Loggers are nobody else's: all of it is done here, or nothing (Kafka's `RuntimeLoggerManager`).
+    fn alter_loggers(
+        &self,
+        name: &str,
+        asked: &[(StrBytes, i8, Option<StrBytes>)],
+        validate_only: bool,
+    ) -> Result<(), Refusal> {
+        let invalid = |message: String| Err(Refusal::new(ErrorCode::InvalidConfig, message));
+        check_wellformed(asked.iter().map(|(name, op, value)| (name, Some(*op), value)))?;
+        let id = node_id(name)?;
+        if id != self.node.0 {
+            let own = self.node.0;
+            let message = format!("Unexpected node id. Expected {own}, but received {id}");
+            return Err(invalid_request(message));
+        }
+        let mut changes = Vec::new();
+        for (logger, op, level) in asked {
+            let op = Op::from_code(*op).ok_or(ErrorCode::UnknownServerError)?;
+            if op.needs_list() {
+                return Err(invalid_request(format!(
+                    "{} operation is not allowed for the BROKER_LOGGER resource",
+                    op.name()
+                )));
+            }
+            if !loggers::NAMES.contains(&logger.as_str()) {
+                return invalid(format!("Logger {logger} does not exist!"));
+            }
+            let level = level.as_deref().filter(|_| op == Op::Set);
+            if let Some(level) = level.filter(|level| !loggers::LEVELS.contains(level)) {
+                return invalid(format!(
+                    "Cannot set the log level of {logger} to {level} as it is not a supported log level. \
+                     Valid log levels are {}",
+                    loggers::LEVELS.join(", ")
+                ));
+            }
+            if op == Op::Delete && logger.as_str() == loggers::ROOT {
+                let message = "Removing the log level of the root logger is not allowed";
+                return Err(invalid_request(message));
+            }
+            changes.push((logger.as_str(), level));
+        }
+        if !validate_only {
+            self.config.loggers.alter(&changes);
+        }
+        Ok(())
+    }
+
     /// What the controller is asked to do.
     fn judge(&self, resource: &Altered) -> Result<(Resource, Change), Refusal> {
-        check_wellformed(&resource.asked)?;
+        match &resource.asked {
+            Asked::Some(asked) => {
+                check_wellformed(asked.iter().map(|(name, op, value)| (name, Some(*op), value)))?;
+            }
+            Asked::All(asked) => {
+                check_wellformed(asked.iter().map(|(name, value)| (name, None, value)))?;
+            }
+        }
         let name = resource.name.to_string();
         match resource.kind {
             TOPIC => Ok((Resource::Topic(name), change(&resource.asked)?)),
@@ -163,11 +220,8 @@ impl Judge {
         let (resource, level) = if name.is_empty() {
             (Resource::Broker(None), Level::Cluster)
         } else {
-            let id: i32 = name.parse().map_err(|_| {
-                invalid_request(format!("Node id must be an integer, but it is: {name}"))
-            })?;
             let own = self.node;
-            if id != own.0 {
+            if node_id(name)? != own.0 {
                 return Err(invalid_request(format!(
                     "Unexpected broker id, expected {}, but received {name}",
                     own.0
@@ -219,31 +273,30 @@ impl Judge {
     }
 }
 
-/// What is wrong whatever the resource is.
-fn check_wellformed(asked: &Asked) -> Result<(), Refusal> {
-    let delete = Op::Delete as i8;
-    let configs: Vec<(&str, Option<&str>, bool)> = match asked {
-        Asked::Some(asked) => asked
-            .iter()
-            .map(|(name, op, value)| (&**name, value.as_deref(), *op != delete))
-            .collect(),
-        Asked::All(asked) => {
-            asked.iter().map(|(name, value)| (&**name, value.as_deref(), true)).collect()
-        }
-    };
+fn node_id(name: &str) -> Result<i32, Refusal> {
+    let why = |_| invalid_request(format!("Node id must be an integer, but it is: {name}"));
+    name.parse().map_err(why)
+}
+
+/// What is wrong whatever the resource is: of names, operations and values.
+fn check_wellformed<'a>(
+    asked: impl Iterator<Item = (&'a StrBytes, Option<i8>, &'a Option<StrBytes>)> + Clone,
+) -> Result<(), Refusal> {
     let mut names = HashSet::new();
-    if !configs.iter().all(|(name, ..)| names.insert(*name)) {
+    if !asked.clone().all(|(name, ..)| names.insert(name.as_str())) {
         return Err(invalid_request("Error due to duplicate config keys"));
     }
-    let nulls = configs.iter().filter(|(_, value, needed)| *needed && value.is_none());
-    let nulls: Vec<&str> = nulls.map(|(name, ..)| *name).collect();
+    let missing = |(_, op, value): &(_, Option<i8>, &Option<StrBytes>)| {
+        value.is_none() && *op != Some(Op::Delete as i8)
+    };
+    let nulls: Vec<&str> = asked.clone().filter(missing).map(|(name, ..)| name.as_str()).collect();
     if !nulls.is_empty() {
         let names = nulls.join(", ");
         return Err(invalid_request(format!("Null value not supported for : {names}")));
     }
     // Kafka's protocol has no longer ones, ours only in older versions.
-    let longest = configs.iter().flat_map(|(name, value, _)| [Some(*name), *value]).flatten();
-    if longest.map(str::len).max().is_some_and(|bytes| bytes > i16::MAX as usize) {
+    let mut texts = asked.flat_map(|(name, _, value)| std::iter::once(name).chain(value));
+    if texts.any(|text| text.len() > i16::MAX as usize) {
         return Err(invalid_request("A config's name or value is too long"));
     }
     Ok(())
