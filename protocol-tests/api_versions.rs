@@ -17,7 +17,7 @@ fn request() -> ApiVersionsRequest {
 }
 
 /// (key, min, max) as Kafka 4.1.1 advertises them, for what Ottla implements.
-pub const EXPECTED: [(i16, i16, i16); 23] = [
+pub const EXPECTED: [(i16, i16, i16); 24] = [
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 10),
@@ -34,6 +34,7 @@ pub const EXPECTED: [(i16, i16, i16); 23] = [
     (18, 0, 4),
     (19, 2, 7),
     (20, 1, 6),
+    (21, 0, 2),
     (22, 0, 5),
     (23, 2, 4),
     (32, 1, 4),

@@ -29,7 +29,8 @@ fn init(version: i16) -> InitProducerIdResponse {
     response
 }
 
-fn producer() -> i64 {
+/// A new producer id.
+pub fn producer() -> i64 {
     *init(4).producer_id
 }
 

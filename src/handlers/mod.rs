@@ -11,6 +11,7 @@ pub mod api_versions;
 pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_groups;
+pub mod delete_records;
 pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
@@ -72,6 +73,7 @@ pub const APIS: &[Api] = &[
     api_versions::API,
     create_topics::API,
     delete_topics::API,
+    delete_records::API,
     init_producer_id::API,
     offset_for_leader_epoch::API,
     describe_configs::API,
@@ -244,6 +246,7 @@ async fn answer(
         18 => call.answer(api_versions::handle(ctx, session, v, call.decode(body)?)),
         19 => call.answer(create_topics::handle(ctx, session, v, call.decode(body)?).await),
         20 => call.answer(delete_topics::handle(ctx, session, v, call.decode(body)?).await),
+        21 => call.answer(delete_records::handle(ctx, session, v, call.decode(body)?).await),
         22 => call.answer(init_producer_id::handle(ctx, session, v, call.decode(body)?).await),
         23 => {
             call.answer(offset_for_leader_epoch::handle(ctx, session, v, call.decode(body)?).await)

@@ -11,11 +11,12 @@ use crate::{
     machine::{Caller, Mono, clock::Clock},
     partition::{
         Acks, Appended, Assigned, Handle, Inspection, View,
-        handle::Shared,
+        handle::{Shared, storage_code},
         producers::{Origin, Producers},
         replica::{Append, Effect, Incoming, Input, Recovered, Refused, Replica, Rules},
     },
     storage::{Done, LogOptions, LogStore, OpenLog, Positions, StorageError},
+    wire::ErrorCode,
 };
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -91,6 +92,8 @@ pub async fn spawn(
         new_config,
         publish,
         waiting: Waiting::default(),
+        deleting: Waiting::default(),
+        log_starts: VecDeque::new(),
         effects: Vec::new(),
         failed: false,
         refused,
@@ -116,6 +119,10 @@ pub(crate) enum Message {
         log_append_time: i64,
         reply: oneshot::Sender<Result<Appended, Refused>>,
     },
+    DeleteRecords {
+        before: Offset,
+        reply: oneshot::Sender<Result<Offset, ErrorCode>>,
+    },
     Assigned(Assigned),
     Stop(oneshot::Sender<()>),
 }
@@ -129,7 +136,10 @@ struct Actor {
     positions: watch::Receiver<Positions>,
     new_config: watch::Receiver<LogConfig>,
     publish: watch::Sender<View>,
-    waiting: Waiting,
+    waiting: Waiting<Result<Appended, Refused>>,
+    deleting: Waiting<Result<Offset, ErrorCode>>,
+    /// Log starts on their way to storage, which answers in order.
+    log_starts: VecDeque<(Caller, Offset, Done)>,
     /// Empty between steps; kept for its memory.
     effects: Vec<Effect>,
     /// Storage has stopped writing.
@@ -158,6 +168,10 @@ impl Actor {
                     Ok(()) => self.positions_changed().await,
                     Err(_) => return Err("the log was closed".into()),
                 },
+                (caller, result) = log_start_set(&mut self.log_starts) => {
+                    self.step(Input::LogStartSet { caller, result }).await;
+                    self.shared.epochs.store(Arc::new(self.replica.epochs().to_vec()));
+                }
                 Ok(()) = self.new_config.changed() => self.configure().await,
                 taken = inbox.recv_many(&mut messages, MAILBOX_DRAIN_MAX) => {
                     for message in messages.drain(..) {
@@ -187,6 +201,9 @@ impl Actor {
                 let caller = self.waiting.add(reply);
                 let append = Append { caller, batch, acks, origin, timeout_ms, log_append_time };
                 Input::Append(append)
+            }
+            Message::DeleteRecords { before, reply } => {
+                Input::DeleteRecords { caller: self.deleting.add(reply), before }
             }
             Message::Assigned(assigned) => Input::Assigned(assigned),
             Message::Stop(done) => return Some(done),
@@ -232,25 +249,43 @@ impl Actor {
     async fn resume(&mut self) {
         self.failed = true;
         self.step(Input::Failed).await;
-        let (store, log) = (self.shared.store.clone(), self.shared.log);
         // Truncating to where the log ends cuts nothing, but it is done after everything queued before it.
         let log_end = self.positions.borrow().written;
-        if !matches!(store.truncate(log, log_end).await, Ok(Ok(()))) {
+        let Shared { store, log, .. } = &*self.shared;
+        if !matches!(store.truncate(*log, log_end).await, Ok(Ok(()))) {
             return;
         }
         // A snapshot that covers what was refused is of batches that are not there, whatever is appended next.
         self.last_snapshot.take_if(|(offset, _)| *offset > log_end);
-        let log_start = self.replica.view().log_start;
-        let snapshot = self.last_snapshot.clone();
-        let replayed =
-            tokio::task::spawn_blocking(move || replay(&*store, log, snapshot, log_start, log_end));
-        if let Ok(Ok(producers)) = replayed.await {
+        if let Some(producers) = self.replayed(log_end).await {
             self.failed = false;
             self.refused = self.positions.borrow().refused;
             let Shared { topic_name, index, .. } = &*self.shared;
             tracing::info!(topic = %topic_name, partition = index, log_end, "writing goes on");
             self.step(Input::Resumed { log_end, producers }).await;
         }
+    }
+
+    /// What the log up to `log_end` says of producers; None when it cannot be read.
+    async fn replayed(&self, log_end: Offset) -> Option<Producers> {
+        let (store, log) = (self.shared.store.clone(), self.shared.log);
+        let (snapshot, log_start) = (self.last_snapshot.clone(), self.replica.view().log_start);
+        let replayed =
+            tokio::task::spawn_blocking(move || replay(&*store, log, snapshot, log_start, log_end));
+        replayed.await.ok()?.ok()
+    }
+
+    /// *What tells of producers is about to go.* If it cannot be read they will be strangers after a restart.
+    async fn keep_producers(&mut self) {
+        let log_end = self.positions.borrow().written;
+        let Some(producers) = self.replayed(log_end).await else { return };
+        self.put_snapshot(log_end, producers.encode());
+    }
+
+    fn put_snapshot(&mut self, offset: Offset, bytes: Bytes) {
+        let Shared { store, log, .. } = &*self.shared;
+        self.snapshot = Some(store.put_snapshot(*log, offset, bytes.clone()));
+        self.last_snapshot = Some((offset, bytes));
     }
 
     async fn stop(&mut self) {
@@ -286,11 +321,13 @@ impl Actor {
             Effect::Publish(view) => {
                 self.publish.send_replace(view);
             }
-            Effect::SetHighWatermark(offset) => store.set_high_watermark(*log, offset),
-            Effect::Snapshot(offset, bytes) => {
-                self.snapshot = Some(store.put_snapshot(*log, offset, bytes.clone()));
-                self.last_snapshot = Some((offset, bytes));
+            Effect::SetLogStart(caller, start) => {
+                self.log_starts.push_back((caller, start, store.set_log_start(*log, start)));
             }
+            Effect::Deleted(caller, answer) => self.deleting.answer(caller, answer),
+            Effect::SetHighWatermark(offset) => store.set_high_watermark(*log, offset),
+            Effect::Snapshot(offset, bytes) => self.put_snapshot(offset, bytes),
+            Effect::KeepProducers => self.keep_producers().await,
             Effect::SetEpochStart(epoch, start) => {
                 let done = store.set_epoch_start(*log, epoch, start);
                 done.await.unwrap_or(Err(StorageError::Closed))?;
@@ -302,20 +339,26 @@ impl Actor {
 }
 
 /// Who waits for an answer, by caller: numbers rise, and most answers come in order.
-#[derive(Debug, Default)]
-struct Waiting {
+#[derive(Debug)]
+struct Waiting<A> {
     first: u64,
-    replies: VecDeque<Option<oneshot::Sender<Result<Appended, Refused>>>>,
+    replies: VecDeque<Option<oneshot::Sender<A>>>,
 }
 
-impl Waiting {
-    fn add(&mut self, reply: oneshot::Sender<Result<Appended, Refused>>) -> Caller {
+impl<A> Default for Waiting<A> {
+    fn default() -> Waiting<A> {
+        Waiting { first: 0, replies: VecDeque::new() }
+    }
+}
+
+impl<A> Waiting<A> {
+    fn add(&mut self, reply: oneshot::Sender<A>) -> Caller {
         self.replies.push_back(Some(reply));
         Caller(self.first + self.replies.len() as u64 - 1)
     }
 
     /// A caller that has gone away is no error.
-    fn answer(&mut self, caller: Caller, answer: Result<Appended, Refused>) {
+    fn answer(&mut self, caller: Caller, answer: A) {
         let at = caller.0.wrapping_sub(self.first) as usize;
         if let Some(reply) = self.replies.get_mut(at).and_then(Option::take) {
             let _ = reply.send(answer);
@@ -325,6 +368,19 @@ impl Waiting {
             self.first += 1;
         }
     }
+}
+
+/// What storage answers to the log start that has waited longest; never when none waits.
+async fn log_start_set(
+    waiting: &mut VecDeque<(Caller, Offset, Done)>,
+) -> (Caller, Result<Offset, ErrorCode>) {
+    let Some((caller, start, done)) = waiting.front_mut() else {
+        return std::future::pending().await;
+    };
+    let result = done.await.unwrap_or(Err(StorageError::Closed));
+    let answer = (*caller, result.map(|()| *start).map_err(storage_code));
+    waiting.pop_front();
+    answer
 }
 
 /// Wakes at or before the machine's deadline. Deadlines that move into the future leave it as it is: it rings once too
@@ -388,7 +444,8 @@ pub(crate) fn recover(
     Ok(Opened { recovered, positions, snapshot })
 }
 
-/// The producers of the log up to `log_end`: those of the snapshot, when it is of any use, and the batches after it.
+/// The producers of the log up to `log_end`: those of the snapshot, when it is of any use, and the batches after it. A
+/// snapshot from below the log start lacks what was deleted: strangers may go on with any sequence, those it knows may not.
 /// *Blocking.*
 pub(crate) fn replay(
     store: &dyn LogStore,
@@ -398,9 +455,10 @@ pub(crate) fn replay(
     log_end: Offset,
 ) -> Result<Producers, StorageError> {
     let (mut next, mut producers) = (log_start, Producers::default());
-    if let Some((offset, bytes)) = snapshot.filter(|(offset, _)| *offset <= log_end) {
+    let covers = |offset: &Offset| (log_start..=log_end).contains(offset);
+    if let Some((offset, bytes)) = snapshot.filter(|(offset, _)| covers(offset)) {
         match Producers::decode(&bytes) {
-            Ok(decoded) => (next, producers) = (offset.max(log_start), decoded),
+            Ok(decoded) => (next, producers) = (offset, decoded),
             Err(error) => {
                 tracing::warn!(%log, offset, %error, "replaying producers from the log start")
             }

@@ -172,6 +172,14 @@ impl Handle {
         answer.await.map_err(|error| error.code)
     }
 
+    /// Deletes all records below `before`, -1: below the high watermark. Ok with the log start, which is durable. Errors:
+    /// NOT_LEADER_OR_FOLLOWER, POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
+    pub async fn delete_records(&self, before: Offset) -> Result<Offset, ErrorCode> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.0.mailbox.send(Message::DeleteRecords { before, reply }).await;
+        answer.await.unwrap_or(Err(ErrorCode::NotLeaderOrFollower))
+    }
+
     async fn validate(&self, batch: Batch, now_ms: i64) -> Result<Validated, AppendError> {
         let config = self.0.shared.config.borrow().clone();
         if let Some(done) = validate::at_once(&batch, &config, now_ms) {
@@ -303,7 +311,7 @@ impl Handle {
 }
 
 /// What a client is told of a storage error.
-pub(super) fn storage_code(error: StorageError) -> ErrorCode {
+pub(crate) fn storage_code(error: StorageError) -> ErrorCode {
     match error {
         StorageError::OutOfRange(_) => ErrorCode::OffsetOutOfRange,
         StorageError::Damaged { .. } => ErrorCode::CorruptMessage,

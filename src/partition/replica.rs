@@ -98,6 +98,8 @@ pub struct Rules {
     pub flush_messages: i64,
     /// `flush.ms`: the longest time a record stays unsynced, in milliseconds.
     pub flush_ms: i64,
+    /// `cleanup.policy` has `delete`: records may be deleted on request.
+    pub deletes: bool,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
     /// How often producers are looked through (`producer.id.expiration.check.interval.ms`).
@@ -111,6 +113,7 @@ impl Rules {
             min_insync_replicas: usize::try_from(config.min_insync_replicas).unwrap_or(1),
             flush_messages: config.flush_messages,
             flush_ms: config.flush_ms,
+            deletes: config.cleanup_policy.delete,
             producer_id_expiration_ms: i64::MAX,
             producer_id_check_ms: i64::MAX,
         }
@@ -134,6 +137,16 @@ pub enum Input {
         producers: Producers,
     },
     Assigned(Assigned),
+    /// Delete all records below `before`; -1: below the high watermark.
+    DeleteRecords {
+        caller: Caller,
+        before: Offset,
+    },
+    /// What storage answered to `SetLogStart`.
+    LogStartSet {
+        caller: Caller,
+        result: Result<Offset, ErrorCode>,
+    },
     /// Another replica fetched from `offset`.
     FollowerFetched {
         replica: NodeId,
@@ -156,6 +169,12 @@ pub enum Effect {
     Sync,
     Publish(View),
     Reply(Caller, Result<Appended, Refused>),
+    /// Keep the producers of everything that is written, which may be less than the replica knows.
+    KeepProducers,
+    /// Raise the log start; durable when `LogStartSet` says so.
+    SetLogStart(Caller, Offset),
+    /// The answer to `DeleteRecords`: the log start.
+    Deleted(Caller, Result<Offset, ErrorCode>),
     /// Keep the high watermark for the next start.
     SetHighWatermark(Offset),
     /// Keep the producers, who cover everything below this offset.
@@ -175,6 +194,8 @@ pub struct Recovered {
     pub producers: Producers,
 }
 
+/// Stands for the high watermark in `DeleteRecords` (`DeleteRecordsRequest.HIGH_WATERMARK`).
+const HIGH_WATERMARK: Offset = -1;
 /// The high watermark is kept at least this often while it moves.
 const KEEP_HIGH_WATERMARK_MS: i64 = 5_000;
 
@@ -296,6 +317,8 @@ impl Replica {
             Input::Failed => self.fail(out),
             Input::Resumed { log_end, producers } => self.resume(now, log_end, producers, out),
             Input::Assigned(assigned) => self.assign(now, assigned, out),
+            Input::DeleteRecords { caller, before } => self.delete_records(caller, before, out),
+            Input::LogStartSet { caller, result } => self.log_start_set(caller, result, out),
             Input::FollowerFetched { replica, offset } => {
                 if self.leading && self.isr.acknowledge(replica, offset) {
                     self.advance(now, out);
@@ -415,6 +438,62 @@ impl Replica {
     fn snapshot(&mut self, out: &mut Vec<Effect>) {
         self.batches_since_snapshot = 0;
         out.push(Effect::Snapshot(self.log_end, self.producers.encode()));
+    }
+
+    /// *Records are to be deleted*: who wrote them is kept first, because the log will not tell it any more. Also when writing
+    /// has stopped: for want of space, perhaps.
+    fn delete_records(&mut self, caller: Caller, before: Offset, out: &mut Vec<Effect>) {
+        match self.deletion(before) {
+            Ok(start) if start > self.log_start => {
+                if !self.producers.is_empty() {
+                    out.push(Effect::KeepProducers);
+                }
+                self.sync(out);
+                out.push(Effect::SetLogStart(caller, start));
+            }
+            Ok(_) => out.push(Effect::Deleted(caller, Ok(self.log_start))),
+            Err(code) => out.push(Effect::Deleted(caller, Err(code))),
+        }
+    }
+
+    /// Where the log starts when everything below `before` is deleted; Kafka's order of checks
+    /// (`Partition.deleteRecordsOnLeader`).
+    fn deletion(&self, before: Offset) -> Result<Offset, ErrorCode> {
+        if !self.leading {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        }
+        if !self.rules.deletes {
+            return Err(ErrorCode::PolicyViolation);
+        }
+        let start = if before == HIGH_WATERMARK { self.high_watermark } else { before };
+        if (0..=self.high_watermark).contains(&start) {
+            Ok(start)
+        } else {
+            Err(ErrorCode::OffsetOutOfRange)
+        }
+    }
+
+    fn log_start_set(
+        &mut self,
+        caller: Caller,
+        result: Result<Offset, ErrorCode>,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Ok(start) = result {
+            self.raise_log_start(start);
+            self.publish(out);
+        }
+        out.push(Effect::Deleted(caller, result.map(|_| self.log_start)));
+    }
+
+    /// The epoch that covers the start stays and begins there (Kafka's LeaderEpochFileCache.truncateFromStart).
+    fn raise_log_start(&mut self, start: Offset) {
+        self.log_start = self.log_start.max(start);
+        let below = self.epochs.partition_point(|(_, first)| *first <= self.log_start);
+        self.epochs.drain(..below.saturating_sub(1));
+        if let Some((_, first)) = self.epochs.first_mut() {
+            *first = self.log_start.max(*first);
+        }
     }
 
     fn position(&self) -> Offset {

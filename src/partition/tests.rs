@@ -428,3 +428,66 @@ async fn an_epoch_that_cannot_be_kept_does_not_begin() {
     assert_eq!(error.code, ErrorCode::KafkaStorageError);
     assert_eq!(running.handle.view().leader_epoch, LeaderEpoch(0));
 }
+
+/// Everything of a producer is deleted; what it wrote is remembered all the same.
+#[tokio::test]
+async fn deleted_records_stay_deleted_and_their_producers_known() {
+    for power_is_cut in [true, false] {
+        let running = start(config()).await;
+        for sequence in 0..3 {
+            running.append(sequenced(5, 0, sequence)).await.unwrap();
+        }
+        assert_eq!(running.handle.delete_records(2).await, Ok(2));
+        assert_eq!(running.handle.view().log_start, 2);
+        assert_eq!(running.read(1).await, Err(ErrorCode::OffsetOutOfRange));
+        assert_eq!(running.handle.delete_records(1).await, Ok(2), "it never goes back");
+        assert_eq!(running.handle.delete_records(4).await, Err(ErrorCode::OffsetOutOfRange));
+        assert_eq!(running.handle.delete_records(-1).await, Ok(3));
+        let running = if power_is_cut {
+            running.power_cut(config()).await
+        } else {
+            let store = running.store.clone();
+            let store = Arc::new(store.crash(&mut |all| all));
+            running.restart(store, config()).await
+        };
+        let view = running.handle.view();
+        assert_eq!((view.log_start, view.high_watermark, view.log_end), (3, 3, 3));
+        let gap = running.append(sequenced(5, 0, 4)).await.unwrap_err();
+        assert_eq!((gap.code, gap.log_start), (ErrorCode::OutOfOrderSequenceNumber, 3));
+        assert_eq!(running.append(sequenced(5, 0, 2)).await.unwrap().base_offset, 2, "a retry");
+        assert_eq!(running.append(sequenced(5, 0, 3)).await.unwrap().base_offset, 3);
+    }
+}
+
+/// The way to get space back.
+#[tokio::test]
+async fn records_can_be_deleted_without_space() {
+    let running = start(config()).await;
+    for sequence in 0..2 {
+        running.append(sequenced(5, 0, sequence)).await.unwrap();
+    }
+    running.store.set_full(true);
+    let error = running.append(sequenced(5, 0, 2)).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::KafkaStorageError);
+    assert_eq!(running.handle.delete_records(-1).await, Ok(2));
+    running.store.set_full(false);
+    let next = loop {
+        match running.append(sequenced(5, 0, 2)).await {
+            Ok(appended) => break appended.base_offset,
+            Err(error) => assert_eq!(error.code, ErrorCode::KafkaStorageError),
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(next, 2);
+    assert_eq!(running.append(sequenced(5, 0, 1)).await.unwrap().base_offset, 1, "a retry");
+}
+
+#[tokio::test]
+async fn records_that_cannot_be_deleted_for_good_are_there() {
+    let running = start(config()).await;
+    running.append(batch(&[1])).await.unwrap();
+    running.store.fail_next_write();
+    assert_eq!(running.handle.delete_records(1).await, Err(ErrorCode::KafkaStorageError));
+    assert_eq!(running.handle.view().log_start, 0);
+    assert_eq!(running.read(0).await.unwrap().len(), 1);
+}

@@ -29,6 +29,10 @@ pub struct Known {
     /// Attempts by the offset that was answered.
     acknowledged: BTreeMap<Offset, u64>,
     high_watermark: Offset,
+    /// Records below it are gone, a client was told.
+    log_start: Offset,
+    /// The most that anyone asked to delete below.
+    pub deletion_asked: Offset,
     /// A power cut may have taken what lies from here on; looked at when the partition is there again.
     at_risk: Option<Offset>,
     pub log: Option<LogId>,
@@ -82,6 +86,7 @@ pub struct Counts {
     pub assigned: u64,
     pub deleted: u64,
     pub duplicates: u64,
+    pub deletions: u64,
 }
 
 impl History {
@@ -103,6 +108,17 @@ impl History {
             before.is_none_or(|before| before == attempt),
             "offset {offset} was answered to {before:?} and {attempt}"
         );
+    }
+
+    pub fn deletion_asked(&mut self, name: Name, before: Offset) {
+        let known = self.partitions.entry(name).or_default();
+        known.deletion_asked = known.deletion_asked.max(before);
+    }
+
+    pub fn records_deleted(&mut self, name: Name, start: Offset) {
+        let known = self.partitions.entry(name).or_default();
+        known.log_start = known.log_start.max(start);
+        self.counts.deletions += u64::from(start > 0);
     }
 
     /// A power cut: what is not synced may be gone.
@@ -245,6 +261,8 @@ impl History {
                 known.high_watermark = view.high_watermark;
             }
             assert!(view.log_start <= view.high_watermark && view.high_watermark <= view.log_end);
+            let allowed = known.log_start..=known.deletion_asked;
+            assert!(allowed.contains(&view.log_start), "{at}: {allowed:?} and {view:?}");
             if hosted.config.flush_messages == 1 {
                 assert!(view.high_watermark <= hosted.durable(), "{at}: shows what is not synced");
             }
@@ -276,7 +294,7 @@ impl History {
         assert!(Controller::new(image, settings) == node.process.controller, "controller: replay");
         let process = &mut node.process;
         for hosted in process.partitions.values_mut() {
-            if hosted.view().leading {
+            if hosted.view().leading && !hosted.is_deleting() {
                 self.read(hosted);
             }
             if hosted.topic == CONSUMER_OFFSETS
@@ -302,10 +320,11 @@ impl History {
         for batch in &batches {
             let header = batch.header;
             let base = header.base_offset;
-            assert_eq!(base, next, "{at}: a gap or an overlap");
+            // The first may span the log start.
+            assert_eq!(base.max(view.log_start), next, "{at}: a gap or an overlap");
             next = header.last_offset() + 1;
             assert!(next <= view.high_watermark, "{at}: {base} is above the high watermark");
-            let epoch = hosted.handle.epoch_at(base);
+            let epoch = hosted.handle.epoch_at(base.max(view.log_start));
             assert_eq!(header.partition_leader_epoch, epoch, "{at}: the epoch of {base}");
             if hosted.topic == CONSUMER_OFFSETS {
                 continue;
@@ -318,12 +337,14 @@ impl History {
             assert!(seen.insert(attempt), "{at}: {attempt} is there twice, again at {base}");
             found.insert(base, attempt);
             if header.has_producer_id() {
-                let expected = sequences.entry(header.producer_id).or_insert(0);
+                let first = if view.log_start > 0 { header.base_sequence } else { 0 };
+                let expected = sequences.entry(header.producer_id).or_insert(first);
                 assert_eq!(header.base_sequence, *expected, "{at}: sequence of {attempt}");
                 *expected += header.records_count;
             }
         }
         assert_eq!(next, view.high_watermark, "{at}: not all below the high watermark is there");
+        known.acknowledged.retain(|offset, _| *offset >= view.log_start);
         for (offset, attempt) in &known.acknowledged {
             assert_eq!(
                 found.get(offset),
@@ -344,8 +365,11 @@ impl History {
             let at = format!("{}-{}", hosted.topic, hosted.name.1);
             let end = hosted.view().log_end;
             let from = hosted.view().log_start;
+            // What is deleted tells nothing any more.
+            let snapshot = hosted.last_snapshot.clone().filter(|_| from > 0);
             let again =
-                crate::partition::actor::replay(&*node.mem, hosted.log, None, from, end).unwrap();
+                crate::partition::actor::replay(&*node.mem, hosted.log, snapshot, from, end);
+            let again = again.unwrap();
             assert_eq!(hosted.replica.producers(), &again, "{at}: producers");
             let leads = hosted.view().leading;
             assert!(!leads || hosted.view().high_watermark == end, "{at}: {:?}", hosted.view());

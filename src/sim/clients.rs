@@ -58,6 +58,8 @@ pub struct Clients {
     queues: BTreeMap<(usize, Name), Queue>,
     /// Appends that are sent once: by call, the attempt.
     plain: BTreeMap<u64, u64>,
+    /// Deletions of records that wait, by call.
+    deletions: BTreeMap<u64, Name>,
     /// What the admin waits for: the call and what it asked.
     admin: Option<(u64, Asked)>,
     next_call: u64,
@@ -80,6 +82,7 @@ impl Clients {
             members: Members::new(),
             queues: BTreeMap::new(),
             plain: BTreeMap::new(),
+            deletions: BTreeMap::new(),
             admin: None,
             next_call: 1,
             next_attempt: 1,
@@ -105,6 +108,7 @@ impl Clients {
             }
             50..62 => self.fetch(node, random, (topic, index)),
             62..65 => self.administer(node, random, topic),
+            65..68 => self.delete_records(node, random, (topic, index)),
             _ => {
                 let call = self.call();
                 self.members.act(node, random, &mut self.history, call)
@@ -218,7 +222,11 @@ impl Clients {
                 format!("fetch {to:?} from {from} to {next}")
             }
             Err(ErrorCode::OffsetOutOfRange) => {
-                assert!(from < view.log_start || from > view.log_end, "{from} is in {view:?}");
+                let start = match hosted.is_deleting() {
+                    true => self.history.partitions[&hosted.name].deletion_asked,
+                    false => view.log_start,
+                };
+                assert!(from < start || from > view.log_end, "{from} is in {view:?}");
                 format!("fetch {to:?} from {from}: out of range")
             }
             Err(code) => {
@@ -226,6 +234,23 @@ impl Clients {
                 format!("fetch {to:?}: {code:?}")
             }
         }
+    }
+
+    fn delete_records(
+        &mut self,
+        node: &mut Node,
+        random: &mut Random,
+        to: (&'static str, i32),
+    ) -> String {
+        let Ok(view) = node.process.find(to.0, to.1).map(|it| it.view()) else {
+            return format!("no {to:?} to delete from");
+        };
+        let before = random.below(view.log_end as usize + 2) as i64;
+        let call = self.call();
+        let name = node.delete_records(to, before, call).expect("it is there");
+        self.history.deletion_asked(name, before);
+        self.deletions.insert(call, name);
+        format!("delete {to:?} below {before}, call {call}")
     }
 
     fn administer(&mut self, node: &mut Node, random: &mut Random, topic: &'static str) -> String {
@@ -284,6 +309,11 @@ impl Clients {
         for (call, told) in std::mem::take(&mut node.told) {
             match told {
                 Told::Produced(answer) => self.produced(call, answer),
+                Told::Deleted(answer) => {
+                    if let (Some(name), Ok(start)) = (self.deletions.remove(&call), answer) {
+                        self.history.records_deleted(name, start);
+                    }
+                }
                 Told::Admin(answer) => self.administered(node, call, answer),
                 Told::Group(answer) => {
                     let loads = node.process.shard.as_ref().map_or(0, |shard| shard.loads);
@@ -359,6 +389,7 @@ impl Clients {
     pub fn lost(&mut self) {
         self.disturbances += 1;
         self.plain.clear();
+        self.deletions.clear();
         self.admin = None;
         for queue in self.queues.values_mut() {
             for sent in &mut queue.batches {
@@ -384,7 +415,8 @@ impl Clients {
         });
         let admin = self.admin.iter().map(|(call, _)| *call);
         let members = self.members.outstanding();
-        self.plain.keys().copied().chain(idempotent).chain(admin).chain(members).collect()
+        let once = self.plain.keys().chain(self.deletions.keys()).copied();
+        once.chain(idempotent).chain(admin).chain(members).collect()
     }
 
     /// Sends what idempotent producers still have; false when they have nothing.

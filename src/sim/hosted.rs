@@ -12,11 +12,12 @@ use crate::{
     partition::{
         Acks, Appended, Assigned, Handle, View,
         actor::{self, Opened},
-        handle::Shared,
+        handle::{Shared, storage_code},
         producers::Origin,
         replica::{Append, Effect, Incoming, Input, Refused, Replica, Rules},
     },
     storage::{Positions, StorageError, mem::Mem},
+    wire::ErrorCode,
 };
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -36,6 +37,7 @@ pub enum Who {
 /// What waits in a replica's mailbox.
 pub enum Message {
     Append { batch: Incoming, acks: Acks, origin: Origin, who: Who },
+    DeleteRecords { before: Offset, call: u64 },
     Assigned(Assigned),
     Stop,
 }
@@ -64,6 +66,8 @@ pub struct Hosted {
     pub replica: Replica,
     pub inbox: VecDeque<Message>,
     pub answers: Vec<Answer>,
+    /// Answers to `DeleteRecords`, by call.
+    pub deleted: Vec<(u64, Result<Offset, ErrorCode>)>,
     pub stopped: bool,
     shared: Arc<Shared>,
     publish: watch::Sender<View>,
@@ -76,7 +80,11 @@ pub struct Hosted {
     next_caller: u64,
     failed: bool,
     refused: u64,
-    last_snapshot: Option<(Offset, Bytes)>,
+    pub last_snapshot: Option<(Offset, Bytes)>,
+    /// What storage answered to new log starts.
+    log_starts: VecDeque<(Caller, Result<Offset, ErrorCode>)>,
+    /// The last one that it took.
+    stored_start: Offset,
 }
 
 impl Hosted {
@@ -117,6 +125,7 @@ impl Hosted {
             replica,
             inbox: VecDeque::new(),
             answers: Vec::new(),
+            deleted: Vec::new(),
             stopped: false,
             shared,
             publish,
@@ -130,6 +139,8 @@ impl Hosted {
             failed: false,
             refused,
             last_snapshot: snapshot,
+            log_starts: VecDeque::new(),
+            stored_start: 0,
         };
         hosted.step(now, Input::Assigned(assigned));
         Ok(hosted)
@@ -138,6 +149,11 @@ impl Hosted {
     /// Between two steps of the machine.
     pub fn is_idle(&self) -> bool {
         self.effects.is_empty() && self.failure.is_none() && self.then.is_none()
+    }
+
+    /// Storage has another log start already than readers know.
+    pub fn is_deleting(&self) -> bool {
+        self.stored_start > self.view().log_start
     }
 
     /// Storage has stopped writing, as far as the replica knows.
@@ -162,7 +178,8 @@ impl Hosted {
     pub fn has_work(&self, now: Now) -> bool {
         let due = self.replica.next_deadline().is_some_and(|at| at <= now.mono);
         let news = self.positions.has_changed().unwrap_or(false);
-        !self.stopped && (!self.is_idle() || news || due || !self.inbox.is_empty())
+        let waits = !self.inbox.is_empty() || !self.log_starts.is_empty();
+        !self.stopped && (!self.is_idle() || news || due || waits)
     }
 
     /// Does one thing; says what.
@@ -208,18 +225,30 @@ impl Hosted {
         let due = self.replica.next_deadline().is_some_and(|at| at <= now.mono);
         let news = self.positions.has_changed().unwrap_or(false);
         // Storage answers from a thread of its own: its news may come before or after what else is there.
-        if news && (self.inbox.is_empty() || random.chance(500)) {
+        if news && (self.inbox.is_empty() && self.log_starts.is_empty() || random.chance(500)) {
             let Positions { written, durable, failed, refused } =
                 self.positions.borrow_and_update().clone();
             self.then = Some(Then::Judge { failed, refused });
             self.step(now, Input::Stored { written, durable });
             return format!("stored {written}, durable {durable}");
         }
-        if due && (self.inbox.is_empty() || random.chance(500)) {
+        if due && (self.inbox.is_empty() && self.log_starts.is_empty() || random.chance(500)) {
             self.step(now, Input::Tick);
             return "tick".to_owned();
         }
+        if !self.log_starts.is_empty()
+            && (self.inbox.is_empty() || random.chance(500))
+            && let Some((caller, result)) = self.log_starts.pop_front()
+        {
+            self.step(now, Input::LogStartSet { caller, result });
+            self.shared.epochs.store(Arc::new(self.replica.epochs().to_vec()));
+            return format!("log start {result:?}");
+        }
         match self.inbox.pop_front() {
+            Some(Message::DeleteRecords { before, call }) => {
+                self.step(now, Input::DeleteRecords { caller: Caller(call), before });
+                format!("delete below {before}, call {call}")
+            }
             Some(Message::Append { batch, acks, origin, who }) => {
                 let caller = Caller(self.next_caller);
                 self.next_caller += 1;
@@ -259,11 +288,16 @@ impl Hosted {
         let mut callers: Vec<(Caller, Who)> = self.callers.drain().collect();
         callers.sort_unstable_by_key(|(caller, _)| *caller);
         let mut left: Vec<Who> = callers.into_iter().map(|(_, who)| who).collect();
-        left.extend(self.inbox.drain(..).filter_map(|message| match message {
-            Message::Append { who, .. } => Some(who),
-            _ => None,
-        }));
-        let code = crate::wire::ErrorCode::NotLeaderOrFollower;
+        let mut deleting: Vec<u64> = self.log_starts.drain(..).map(|(it, _)| it.0).collect();
+        for message in self.inbox.drain(..) {
+            match message {
+                Message::Append { who, .. } => left.push(who),
+                Message::DeleteRecords { call, .. } => deleting.push(call),
+                Message::Assigned(_) | Message::Stop => {}
+            }
+        }
+        let code = ErrorCode::NotLeaderOrFollower;
+        self.deleted.extend(deleting.into_iter().map(|call| (call, Err(code))));
         let gone = Refused { code, base_offset: -1, log_start: -1 };
         self.answers.extend(left.into_iter().map(|who| (who, Err(gone))));
     }
@@ -303,6 +337,24 @@ impl Hosted {
             Effect::Publish(view) => {
                 self.publish.send_replace(view);
             }
+            Effect::KeepProducers => {
+                let end = self.positions.borrow().written;
+                let (start, snapshot) = (self.replica.view().log_start, self.last_snapshot.clone());
+                if let Ok(producers) = actor::replay(&**store, log, snapshot, start, end) {
+                    let bytes = producers.encode();
+                    drop(store.put_snapshot(log, end, bytes.clone()));
+                    self.last_snapshot = Some((end, bytes));
+                }
+            }
+            Effect::SetLogStart(caller, start) => {
+                let done = store.set_log_start(log, start).try_recv();
+                let result = done.unwrap_or(Err(StorageError::Closed));
+                if result.is_ok() {
+                    self.stored_start = self.stored_start.max(start);
+                }
+                self.log_starts.push_back((caller, result.map(|()| start).map_err(storage_code)));
+            }
+            Effect::Deleted(Caller(call), answer) => self.deleted.push((call, answer)),
             Effect::SetHighWatermark(offset) => store.set_high_watermark(log, offset),
             Effect::Snapshot(offset, bytes) => {
                 drop(store.put_snapshot(log, offset, bytes.clone()));

@@ -270,6 +270,7 @@ fn what_was_promised_is_kept() {
                 assigned: sum(|it| it.assigned),
                 deleted: sum(|it| it.deleted),
                 duplicates: sum(|it| it.duplicates),
+                deletions: sum(|it| it.deletions),
             };
             println!("per seed: {mean:?}");
         }

@@ -21,7 +21,7 @@ use crate::{
         machine::{Answer, Command, Controller, Settings},
     },
     group::{self, command},
-    ids::{LogId, NodeId, TopicId},
+    ids::{LogId, NodeId, Offset, TopicId},
     machine::{BatchKind, Caller, Input, Machine, Mono, Now, Outcome, runner::CallError},
     partition::{
         Acks, Appended, Assigned,
@@ -42,6 +42,7 @@ const NODE: NodeId = NodeId(1);
 /// What a client is told.
 pub enum Told {
     Produced(Result<Appended, Refused>),
+    Deleted(Result<Offset, ErrorCode>),
     Group(Result<command::Reply, CallError>),
     Admin(Answer),
 }
@@ -191,6 +192,18 @@ impl Node {
         Ok(hosted.name)
     }
 
+    /// Deletes records; of which partition.
+    pub fn delete_records(
+        &mut self,
+        (topic, index): (&str, i32),
+        before: Offset,
+        call: u64,
+    ) -> Result<Name, ErrorCode> {
+        let hosted = self.process.find(topic, index)?;
+        hosted.inbox.push_back(Message::DeleteRecords { before, call });
+        Ok(hosted.name)
+    }
+
     pub fn ask_group(&mut self, call: u64, command: command::Command) {
         match &mut self.process.shard {
             Some(shard) if shard.is_up() => shard.mailbox.push_back(Mail::Command(call, command)),
@@ -299,6 +312,8 @@ impl Node {
         let process = &mut self.process;
         let all = process.partitions.values_mut().chain(process.opening.values_mut());
         for hosted in all.chain(process.stopping.values_mut()) {
+            let deleted = hosted.deleted.drain(..);
+            self.told.extend(deleted.map(|(call, answer)| (call, Told::Deleted(answer))));
             for (who, answer) in hosted.answers.drain(..) {
                 match (who, &mut process.shard) {
                     (Who::Client(call), _) => self.told.push((call, Told::Produced(answer))),

@@ -13,6 +13,7 @@ fn rules() -> Rules {
         min_insync_replicas: 1,
         flush_messages: i64::MAX,
         flush_ms: i64::MAX,
+        deletes: true,
         producer_id_expiration_ms: 1000,
         producer_id_check_ms: 100,
     }
@@ -489,6 +490,91 @@ fn the_high_watermark_is_kept_while_it_moves_and_at_the_end() {
                 SetHighWatermark(1)
                 snapshot at 1
         "#]]);
+}
+
+#[test]
+fn records_are_deleted_when_storage_says_so() {
+    let delete = |caller, before| Input::DeleteRecords { caller: Caller(caller), before };
+    let set = |caller, result| Input::LogStartSet { caller: Caller(caller), result };
+    Script::leading(rules())
+        .feed("delete of nothing", delete(1, 0))
+        .produce(Acks::Leader, 3, (9, 0, 0))
+        .stored(3, 0)
+        .append(Acks::Leader, 1)
+        .feed("delete beyond the high watermark", delete(2, 4))
+        .feed("delete below -2", delete(3, -2))
+        .feed("delete", delete(4, 2))
+        .feed("delete everything", delete(5, -1))
+        .feed("start set", set(4, Ok(2)))
+        .feed("start set", set(5, Err(ErrorCode::KafkaStorageError)))
+        .feed("delete again", delete(6, 1))
+        .assigned(1, false, &[ME], &[ME])
+        .feed("delete", delete(7, 3))
+        .check(expect![[r#"
+            @0 delete of nothing
+                Deleted(Caller(1), Ok(0))
+            @0 #1 append 3 Leader of (9, 0, 0)
+                store 0..=2 epoch 0
+            @0 stored 3 0
+                publish epoch 0 leading true start 0 high watermark 3 end 3
+                reply #1 0..=2 time -1
+            @0 #2 append 1 Leader
+                store 3..=3 epoch 0
+            @0 delete beyond the high watermark
+                Deleted(Caller(2), Err(OffsetOutOfRange))
+            @0 delete below -2
+                Deleted(Caller(3), Err(OffsetOutOfRange))
+            @0 delete
+                KeepProducers
+                Sync
+                SetLogStart(Caller(4), 2)
+            @0 delete everything
+                KeepProducers
+                Sync
+                SetLogStart(Caller(5), 3)
+            @0 start set
+                publish epoch 0 leading true start 2 high watermark 3 end 4
+                Deleted(Caller(4), Ok(2))
+            @0 start set
+                Deleted(Caller(5), Err(KafkaStorageError))
+            @0 delete again
+                Deleted(Caller(6), Ok(2))
+            @0 assigned epoch 1 leading false
+                reply #2 NotLeaderOrFollower base offset 3
+                publish epoch 1 leading false start 2 high watermark 3 end 4
+            @0 delete
+                Deleted(Caller(7), Err(NotLeaderOrFollower))
+        "#]]);
+}
+
+#[test]
+fn a_topic_that_is_only_compacted_deletes_nothing_on_request() {
+    Script::leading(Rules { deletes: false, ..rules() })
+        .feed("delete", Input::DeleteRecords { caller: Caller(1), before: 7 })
+        .check(expect![[r#"
+            @0 delete
+                Deleted(Caller(1), Err(PolicyViolation))
+        "#]]);
+}
+
+/// As storage does it: the epoch that covers the start begins there.
+#[test]
+fn epochs_below_the_log_start_are_forgotten() {
+    let epochs: Vec<_> =
+        [(1, 0), (2, 10), (4, 20)].map(|(epoch, start)| (LeaderEpoch(epoch), start)).into();
+    for (start, expected) in [
+        (5, vec![(1, 5), (2, 10), (4, 20)]),
+        (10, vec![(2, 10), (4, 20)]),
+        (15, vec![(2, 15), (4, 20)]),
+        (25, vec![(4, 25)]),
+    ] {
+        let log = Recovered { log_end: 30, epochs: epochs.clone(), ..empty() };
+        let mut replica = Replica::new(ME, rules(), log);
+        replica.raise_log_start(start);
+        let kept: Vec<_> =
+            replica.epochs().iter().map(|(epoch, start)| (epoch.0, *start)).collect();
+        assert_eq!(kept, expected, "{start}");
+    }
 }
 
 #[test]
