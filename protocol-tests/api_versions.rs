@@ -17,7 +17,7 @@ fn request() -> ApiVersionsRequest {
 }
 
 /// (key, min, max) as Kafka 4.1.1 advertises them, for what Ottla implements.
-pub const EXPECTED: [(i16, i16, i16); 24] = [
+pub const EXPECTED: [(i16, i16, i16); 27] = [
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 10),
@@ -38,10 +38,13 @@ pub const EXPECTED: [(i16, i16, i16); 24] = [
     (22, 0, 5),
     (23, 2, 4),
     (32, 1, 4),
+    (34, 1, 2),
+    (35, 1, 4),
     (37, 0, 3),
     (42, 0, 2),
     (47, 0, 0),
     (60, 0, 2),
+    (75, 0, 0),
 ];
 
 fn ranges(response: &ApiVersionsResponse) -> Vec<(i16, i16, i16)> {

@@ -31,6 +31,7 @@ pub const POLICY_VIOLATION: i16 = 44;
 pub const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 pub const DUPLICATE_SEQUENCE_NUMBER: i16 = 46;
 pub const INVALID_PRODUCER_EPOCH: i16 = 47;
+pub const LOG_DIR_NOT_FOUND: i16 = 57;
 pub const NON_EMPTY_GROUP: i16 = 68;
 pub const GROUP_ID_NOT_FOUND: i16 = 69;
 pub const FETCH_SESSION_ID_NOT_FOUND: i16 = 70;

@@ -17,6 +17,7 @@ mod members;
 mod process;
 
 mod alter_configs;
+mod alter_replica_log_dirs;
 mod api_versions;
 mod binary;
 mod connection;
@@ -28,6 +29,8 @@ mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_log_dirs;
+mod describe_topic_partitions;
 mod fetch;
 mod fetch_sessions;
 mod find_coordinator;

@@ -109,6 +109,7 @@ impl Broker {
             config: config.clone(),
             image: Arc::new(ArcSwap::from_pointee(Image::default())),
             partitions: Arc::new(partition::Registry::default()),
+            log_dir: partition::LogDir::new(config.log_dir.as_deref(), store.clone()),
             groups: Arc::new(group::Coordinator::new(config.offsets_topic_num_partitions as usize)),
             controller,
             fetch_sessions: session::fetch::Cache::new(

@@ -65,6 +65,7 @@ pub struct Config {
     pub max_connections: i32,
     pub max_incremental_fetch_session_cache_slots: i32,
     pub fetch_max_bytes: i32,
+    pub max_request_partition_size_limit: i32,
 
     pub group_min_session_timeout_ms: i32,
     pub group_max_session_timeout_ms: i32,
@@ -163,6 +164,7 @@ impl Config {
             max_incremental_fetch_session_cache_slots: values
                 .int("max.incremental.fetch.session.cache.slots"),
             fetch_max_bytes: values.int("fetch.max.bytes"),
+            max_request_partition_size_limit: values.int("max.request.partition.size.limit"),
             group_min_session_timeout_ms: values.int("group.min.session.timeout.ms"),
             group_max_session_timeout_ms: values.int("group.max.session.timeout.ms"),
             group_initial_rebalance_delay_ms: values.int("group.initial.rebalance.delay.ms"),

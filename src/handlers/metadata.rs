@@ -31,7 +31,7 @@ pub const API: Api = Api::new(3, "Metadata", 0, 13, 9);
 
 /// What anyone may do to a topic without an authorizer, as bits of KIP-430: read, write, create, delete, alter, describe,
 /// describe and alter configs.
-const TOPIC_OPERATIONS: i32 =
+pub(super) const TOPIC_OPERATIONS: i32 =
     1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 11;
 /// The same for the cluster: create, alter, describe, cluster action, describe and alter configs, idempotent write.
 const CLUSTER_OPERATIONS: i32 = 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12;
@@ -131,10 +131,10 @@ fn refused(error: ErrorCode, request: &MetadataRequest) -> MetadataResponse {
 }
 
 /// The cluster as a client of one listener sees it.
-struct View<'a> {
-    image: &'a Image,
-    listener: &'a str,
-    version: i16,
+pub(super) struct View<'a> {
+    pub image: &'a Image,
+    pub listener: &'a str,
+    pub version: i16,
 }
 
 impl View<'_> {
@@ -188,7 +188,7 @@ impl View<'_> {
             .with_partitions(partitions)
     }
 
-    fn partition(&self, index: i32, state: &PartitionState) -> MetadataResponsePartition {
+    pub fn partition(&self, index: i32, state: &PartitionState) -> MetadataResponsePartition {
         let leader = state.leader.filter(|leader| self.reachable(*leader).is_some());
         let (replicas, isr) = (self.shown(&state.replicas), self.shown(&state.isr));
         let hidden = replicas.len() < state.replicas.len() || isr.len() < state.isr.len();

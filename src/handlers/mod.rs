@@ -7,6 +7,7 @@
 //! overlap.
 
 pub mod alter_configs;
+pub mod alter_replica_log_dirs;
 pub mod api_versions;
 pub mod create_partitions;
 pub mod create_topics;
@@ -16,6 +17,8 @@ pub mod delete_topics;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
+pub mod describe_log_dirs;
+pub mod describe_topic_partitions;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod heartbeat;
@@ -78,12 +81,15 @@ pub const APIS: &[Api] = &[
     offset_for_leader_epoch::API,
     describe_configs::API,
     alter_configs::API,
+    alter_replica_log_dirs::API,
+    describe_log_dirs::API,
     create_partitions::API,
     delete_groups::API,
     incremental_alter_configs::API,
     offset_delete::API,
     describe_cluster::API,
     list_config_resources::API,
+    describe_topic_partitions::API,
 ];
 
 /// The served API of this key.
@@ -98,6 +104,7 @@ pub struct Ctx {
     /// The committed image this node has applied.
     pub image: Arc<ArcSwap<Image>>,
     pub partitions: Arc<partition::Registry>,
+    pub log_dir: partition::LogDir,
     pub groups: Arc<group::Coordinator>,
     pub controller: controller::Handle,
     pub fetch_sessions: session::fetch::Cache,
@@ -253,6 +260,10 @@ async fn answer(
         }
         32 => call.answer(describe_configs::handle(ctx, session, v, call.decode(body)?).await),
         33 => call.answer(alter_configs::handle(ctx, session, v, call.decode(body)?).await),
+        34 => {
+            call.answer(alter_replica_log_dirs::handle(ctx, session, v, call.decode(body)?).await)
+        }
+        35 => call.answer(describe_log_dirs::handle(ctx, session, v, call.decode(body)?).await),
         37 => call.answer(create_partitions::handle(ctx, session, v, call.decode(body)?).await),
         42 => call.answer(delete_groups::handle(ctx, session, v, call.decode(body)?).await),
         44 => call
@@ -260,6 +271,8 @@ async fn answer(
         47 => call.answer(offset_delete::handle(ctx, session, v, call.decode(body)?).await),
         60 => call.answer(describe_cluster::handle(ctx, session, v, call.decode(body)?).await),
         74 => call.answer(list_config_resources::handle(ctx, session, v, call.decode(body)?).await),
+        75 => call
+            .answer(describe_topic_partitions::handle(ctx, session, v, call.decode(body)?).await),
         key => unreachable!("key {key} is in APIS and has no arm"),
     })
 }

@@ -2,13 +2,14 @@
 //!
 //! Reading order: `replica` is the machine (pure), `actor` the task that runs it over a log, `Handle` what handlers hold.
 //! `validate` is what a batch must fulfil before it reaches them, `producers` what idempotence remembers, `isr` the
-//! in-sync set, `lookup` finds offsets by time. Three positions: `written` (accepted by the OS), `durable` (synced), `high
+//! in-sync set, `lookup` finds offsets by time, `log_dir` where all logs lie. Three positions: `written` (accepted by the OS), `durable` (synced), `high
 //! watermark` (what consumers may see).
 
 pub(crate) mod actor;
 pub(crate) mod handle;
 mod inspect;
 mod isr;
+mod log_dir;
 mod lookup;
 pub mod producers;
 pub mod replica;
@@ -21,6 +22,7 @@ pub use self::{
     actor::{SpawnParams, log_options, spawn},
     handle::{Append, AppendError, Handle, Pending},
     inspect::Inspection,
+    log_dir::LogDir,
     lookup::Found,
     replica::{Acks, Appended, Assigned},
     validate::{Fault, RecordError},

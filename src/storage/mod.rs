@@ -150,6 +150,14 @@ pub struct ReadRequest {
     pub memory_max: usize,
 }
 
+/// A file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Volume {
+    pub total_bytes: u64,
+    /// What this process may still write.
+    pub usable_bytes: u64,
+}
+
 /// Why storage could not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
@@ -268,6 +276,10 @@ pub trait LogStore: Send + Sync + 'static {
     ) -> Result<Option<Summary>, StorageError>;
     /// Bytes of the log's logical segments.
     fn size(&self, log: LogId) -> u64;
+    /// The file system the data directory is on; None in memory. *Blocking.*
+    fn volume(&self) -> Result<Option<Volume>, StorageError> {
+        Ok(None)
+    }
 
     /// Reads one small value. *Blocking.*
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StorageError>;

@@ -2,7 +2,7 @@
 //!
 //! Not here: reads, and what the calls are for.
 
-use crate::storage::StorageError;
+use crate::storage::{StorageError, Volume};
 use rustix::fs::statvfs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -88,6 +88,13 @@ impl Io {
         }
         let stat = statvfs(path)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    /// The file system of `path`.
+    pub fn volume(&self, path: &Path) -> io::Result<Volume> {
+        let stat = statvfs(path)?;
+        let total_bytes = stat.f_blocks.saturating_mul(stat.f_frsize);
+        Ok(Volume { total_bytes, usable_bytes: self.free_bytes(path)? })
     }
 
     /// A new, empty file; whatever had its name before is unlinked, not overwritten: a reader may have it open.

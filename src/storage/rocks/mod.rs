@@ -33,7 +33,7 @@ mod tests;
 use super::slab::Pool;
 use super::{
     Done, LogOptions, LogStore, NewBatch, OpenLog, Put, Read, ReadRequest, Space, StorageError,
-    Summary,
+    Summary, Volume,
 };
 use crate::ids::{LeaderEpoch, LogId, NodeId, Offset};
 use crate::limits::OpenFiles;
@@ -427,6 +427,10 @@ impl LogStore for Rocks {
 
     fn size(&self, log: LogId) -> u64 {
         self.shared.log(log).map_or(0, |log| log.state.lock().size())
+    }
+
+    fn volume(&self) -> Result<Option<Volume>, StorageError> {
+        Ok(Some(self.shared.io.volume(self.shared.dir.path())?))
     }
 
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
