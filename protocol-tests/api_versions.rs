@@ -17,7 +17,7 @@ fn request() -> ApiVersionsRequest {
 }
 
 /// (key, min, max) as Kafka 4.1.1 advertises them, for what Ottla implements.
-pub const EXPECTED: [(i16, i16, i16); 27] = [
+pub const EXPECTED: [(i16, i16, i16); 29] = [
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 10),
@@ -42,7 +42,9 @@ pub const EXPECTED: [(i16, i16, i16); 27] = [
     (35, 1, 4),
     (37, 0, 3),
     (42, 0, 2),
+    (43, 0, 2),
     (47, 0, 0),
+    (55, 0, 2),
     (60, 0, 2),
     (75, 0, 0),
 ];

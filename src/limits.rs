@@ -98,6 +98,8 @@ pub const FETCH_MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Settings one DescribeConfigs may make the broker look at: 12,000 topics. Resources beyond it are refused one by one; an
 /// answer of this size takes about 100 MB while it is made.
 pub const DESCRIBED_SETTINGS_MAX: usize = 400_000;
+/// Bytes of all error messages in one answer of the admin APIs: they name topics, and each may be asked for again and again.
+pub const ERROR_MESSAGES_BYTES_MAX: usize = 8 << 20;
 /// Bytes of what one OffsetFetch answers: the same partition, or group, may be named again and again.
 pub const OFFSET_FETCH_BYTES_MAX: usize = 64 << 20;
 /// Topics deleted last that a coordinator knows by id, so that commits on their way to them are refused (16 bytes each).

@@ -32,6 +32,7 @@ pub struct Handle {
     applied: watch::Receiver<i64>,
     /// Why the controller has ended.
     ended: watch::Receiver<Option<JournalError>>,
+    epoch: i32,
     /// Allocated to this node, committed, not yet given out.
     producer_ids: Arc<Mutex<Range<i64>>>,
 }
@@ -42,8 +43,14 @@ impl Handle {
         config: Arc<Config>,
         applied: watch::Receiver<i64>,
         ended: watch::Receiver<Option<JournalError>>,
+        epoch: i32,
     ) -> Handle {
-        Handle { machine, config, applied, ended, producer_ids: Arc::default() }
+        Handle { machine, config, applied, ended, epoch, producer_ids: Arc::default() }
+    }
+
+    /// In which this node leads the quorum of metadata.
+    pub fn epoch(&self) -> i32 {
+        self.epoch
     }
 
     /// Creates topics; a result for each name. Names that come twice are refused, and nothing is created when

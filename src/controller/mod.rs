@@ -97,7 +97,7 @@ pub async fn run<Q: MetadataQuorum>(
         end.send_replace(result.clone().err());
         result
     });
-    Ok(Started { handle: Handle::new(machine, config, applied, ended), images, task })
+    Ok(Started { handle: Handle::new(machine, config, applied, ended, epoch), images, task })
 }
 
 /// A uuid as Kafka writes it: URL-safe base64 without padding, 22 characters.

@@ -18,7 +18,9 @@ pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
 pub mod describe_log_dirs;
+pub mod describe_quorum;
 pub mod describe_topic_partitions;
+pub mod elect_leaders;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod heartbeat;
@@ -29,6 +31,7 @@ pub mod leave_group;
 pub mod list_config_resources;
 pub mod list_groups;
 pub mod list_offsets;
+mod messages;
 pub mod metadata;
 pub mod offset_commit;
 pub mod offset_delete;
@@ -86,7 +89,9 @@ pub const APIS: &[Api] = &[
     create_partitions::API,
     delete_groups::API,
     incremental_alter_configs::API,
+    elect_leaders::API,
     offset_delete::API,
+    describe_quorum::API,
     describe_cluster::API,
     list_config_resources::API,
     describe_topic_partitions::API,
@@ -268,7 +273,9 @@ async fn answer(
         42 => call.answer(delete_groups::handle(ctx, session, v, call.decode(body)?).await),
         44 => call
             .answer(incremental_alter_configs::handle(ctx, session, v, call.decode(body)?).await),
+        43 => call.answer(elect_leaders::handle(ctx, session, v, call.decode(body)?).await),
         47 => call.answer(offset_delete::handle(ctx, session, v, call.decode(body)?).await),
+        55 => call.answer(describe_quorum::handle(ctx, session, v, call.decode(body)?).await),
         60 => call.answer(describe_cluster::handle(ctx, session, v, call.decode(body)?).await),
         74 => call.answer(list_config_resources::handle(ctx, session, v, call.decode(body)?).await),
         75 => call
