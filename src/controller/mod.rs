@@ -13,7 +13,9 @@ pub mod quorum;
 pub mod raft;
 
 pub use handle::Handle;
-pub use machine::{Change, Created, MorePartitions, NewTopic, Refusal, Registration, TopicRef};
+pub use machine::{
+    Change, Created, MorePartitions, NewTopic, Refusal, Registration, TopicRef, check_replicas,
+};
 
 use crate::{
     cluster::Image,

@@ -21,11 +21,11 @@ use crate::{
 pub const API: Api = Api::new(18, "ApiVersions", 0, 4, 3);
 
 /// The feature every cluster has finalized: metadata.version of Kafka 4.1. Others are named once they are true.
-const METADATA_VERSION: &str = "metadata.version";
+pub(super) const METADATA_VERSION: &str = "metadata.version";
 /// Kafka 3.3, the oldest level a 4.1 broker takes over.
-const METADATA_VERSION_MIN: i16 = 7;
+pub(super) const METADATA_VERSION_MIN: i16 = 7;
 /// 4.1-IV1.
-const METADATA_VERSION_MAX: i16 = 27;
+pub(super) const METADATA_VERSION_MAX: i16 = 27;
 
 pub fn handle(
     ctx: &Ctx,

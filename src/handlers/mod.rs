@@ -7,19 +7,27 @@
 //! overlap.
 
 pub mod alter_configs;
+pub mod alter_partition_reassignments;
 pub mod alter_replica_log_dirs;
 pub mod api_versions;
+pub mod create_acls;
 pub mod create_partitions;
 pub mod create_topics;
+pub mod delete_acls;
 pub mod delete_groups;
 pub mod delete_records;
 pub mod delete_topics;
+pub mod describe_acls;
+pub mod describe_client_quotas;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
 pub mod describe_log_dirs;
+pub mod describe_producers;
 pub mod describe_quorum;
 pub mod describe_topic_partitions;
+pub mod describe_transactions;
+pub mod describe_user_scram_credentials;
 pub mod elect_leaders;
 pub mod fetch;
 pub mod find_coordinator;
@@ -31,6 +39,8 @@ pub mod leave_group;
 pub mod list_config_resources;
 pub mod list_groups;
 pub mod list_offsets;
+pub mod list_partition_reassignments;
+pub mod list_transactions;
 mod messages;
 pub mod metadata;
 pub mod offset_commit;
@@ -39,6 +49,7 @@ pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;
 pub mod sync_group;
+pub mod update_features;
 
 /// What answers are made of.
 pub use crate::partition::{FileRange, Slice};
@@ -82,17 +93,28 @@ pub const APIS: &[Api] = &[
     delete_records::API,
     init_producer_id::API,
     offset_for_leader_epoch::API,
+    describe_acls::API,
+    create_acls::API,
+    delete_acls::API,
     describe_configs::API,
     alter_configs::API,
     alter_replica_log_dirs::API,
     describe_log_dirs::API,
     create_partitions::API,
     delete_groups::API,
-    incremental_alter_configs::API,
     elect_leaders::API,
+    incremental_alter_configs::API,
+    alter_partition_reassignments::API,
+    list_partition_reassignments::API,
     offset_delete::API,
+    describe_client_quotas::API,
+    describe_user_scram_credentials::API,
     describe_quorum::API,
+    update_features::API,
     describe_cluster::API,
+    describe_producers::API,
+    describe_transactions::API,
+    list_transactions::API,
     list_config_resources::API,
     describe_topic_partitions::API,
 ];
@@ -187,6 +209,11 @@ impl Call {
         wire::decode(self.api.key, self.version, body, true)
     }
 
+    /// None closes the connection, as Kafka does where it takes exception to a request.
+    fn answer_or_close<R: Encodable>(self, response: Option<R>) -> Answer {
+        response.map_or(Answer::Close, |response| self.answer(response))
+    }
+
     /// One that cannot be encoded is our own mistake: the connection is closed rather than desynchronised.
     fn answer<R: Encodable>(self, response: R) -> Answer {
         let Call { api, version, correlation_id } = self;
@@ -263,6 +290,11 @@ async fn answer(
         23 => {
             call.answer(offset_for_leader_epoch::handle(ctx, session, v, call.decode(body)?).await)
         }
+        29 => {
+            call.answer_or_close(describe_acls::handle(ctx, session, v, call.decode(body)?).await)
+        }
+        30 => call.answer_or_close(create_acls::handle(ctx, session, v, call.decode(body)?).await),
+        31 => call.answer_or_close(delete_acls::handle(ctx, session, v, call.decode(body)?).await),
         32 => call.answer(describe_configs::handle(ctx, session, v, call.decode(body)?).await),
         33 => call.answer(alter_configs::handle(ctx, session, v, call.decode(body)?).await),
         34 => {
@@ -271,12 +303,28 @@ async fn answer(
         35 => call.answer(describe_log_dirs::handle(ctx, session, v, call.decode(body)?).await),
         37 => call.answer(create_partitions::handle(ctx, session, v, call.decode(body)?).await),
         42 => call.answer(delete_groups::handle(ctx, session, v, call.decode(body)?).await),
+        43 => call.answer(elect_leaders::handle(ctx, session, v, call.decode(body)?).await),
         44 => call
             .answer(incremental_alter_configs::handle(ctx, session, v, call.decode(body)?).await),
-        43 => call.answer(elect_leaders::handle(ctx, session, v, call.decode(body)?).await),
+        45 => call.answer(
+            alter_partition_reassignments::handle(ctx, session, v, call.decode(body)?).await,
+        ),
+        46 => call.answer(
+            list_partition_reassignments::handle(ctx, session, v, call.decode(body)?).await,
+        ),
         47 => call.answer(offset_delete::handle(ctx, session, v, call.decode(body)?).await),
+        48 => {
+            call.answer(describe_client_quotas::handle(ctx, session, v, call.decode(body)?).await)
+        }
+        50 => call.answer(
+            describe_user_scram_credentials::handle(ctx, session, v, call.decode(body)?).await,
+        ),
         55 => call.answer(describe_quorum::handle(ctx, session, v, call.decode(body)?).await),
+        57 => call.answer(update_features::handle(ctx, session, v, call.decode(body)?).await),
         60 => call.answer(describe_cluster::handle(ctx, session, v, call.decode(body)?).await),
+        61 => call.answer(describe_producers::handle(ctx, session, v, call.decode(body)?).await),
+        65 => call.answer(describe_transactions::handle(ctx, session, v, call.decode(body)?).await),
+        66 => call.answer(list_transactions::handle(ctx, session, v, call.decode(body)?).await),
         74 => call.answer(list_config_resources::handle(ctx, session, v, call.decode(body)?).await),
         75 => call
             .answer(describe_topic_partitions::handle(ctx, session, v, call.decode(body)?).await),

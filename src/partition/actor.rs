@@ -12,7 +12,7 @@ use crate::{
     partition::{
         Acks, Appended, Assigned, Handle, Inspection, View,
         handle::{Shared, storage_code},
-        producers::{Origin, Producers},
+        producers::{Active, Origin, Producers},
         replica::{Append, Effect, Incoming, Input, Recovered, Refused, Replica, Rules},
     },
     storage::{Done, LogOptions, LogStore, OpenLog, Positions, StorageError},
@@ -123,6 +123,8 @@ pub(crate) enum Message {
         before: Offset,
         reply: oneshot::Sender<Result<Offset, ErrorCode>>,
     },
+    /// Who writes here?
+    Producers(oneshot::Sender<Vec<Active>>),
     Assigned(Assigned),
     Stop(oneshot::Sender<()>),
 }
@@ -204,6 +206,10 @@ impl Actor {
             }
             Message::DeleteRecords { before, reply } => {
                 Input::DeleteRecords { caller: self.deleting.add(reply), before }
+            }
+            Message::Producers(reply) => {
+                let _ = reply.send(self.replica.producers().active());
+                return None;
             }
             Message::Assigned(assigned) => Input::Assigned(assigned),
             Message::Stop(done) => return Some(done),

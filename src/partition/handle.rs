@@ -11,7 +11,7 @@ use crate::{
         Acks, Appended, Assigned, Found, Inspection, Isolation, View,
         actor::Message,
         lookup::{self, Step, Within},
-        producers::Origin,
+        producers::{Active, Origin},
         replica::{Incoming, Refused},
         validate::{self, RecordError, Validated},
     },
@@ -178,6 +178,13 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         let _ = self.0.mailbox.send(Message::DeleteRecords { before, reply }).await;
         answer.await.unwrap_or(Err(ErrorCode::NotLeaderOrFollower))
+    }
+
+    /// Who writes to the partition, in order of producer ids. Errors: NOT_LEADER_OR_FOLLOWER.
+    pub async fn producers(&self) -> Result<Vec<Active>, ErrorCode> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.0.mailbox.send(Message::Producers(reply)).await;
+        answer.await.map_err(|_| ErrorCode::NotLeaderOrFollower)
     }
 
     async fn validate(&self, batch: Batch, now_ms: i64) -> Result<Validated, AppendError> {

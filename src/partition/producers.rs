@@ -71,6 +71,16 @@ impl Producer {
     }
 }
 
+/// What clients may know of a producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Active {
+    pub id: i64,
+    pub epoch: i16,
+    pub last_sequence: i32,
+    /// Of the records it wrote last, in milliseconds since the epoch.
+    pub last_timestamp: i64,
+}
+
 /// The producers of one partition, by producer id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Producers {
@@ -137,6 +147,19 @@ impl Producers {
         if self.by_id.len() > PRODUCERS_PER_PARTITION_MAX {
             self.forget_oldest(PRODUCERS_PER_PARTITION_MAX / 10);
         }
+    }
+
+    /// All of them, in id order.
+    pub fn active(&self) -> Vec<Active> {
+        let active = self.by_id.iter().map(|(id, producer)| Active {
+            id: *id,
+            epoch: producer.epoch,
+            last_sequence: producer.recent().last().map_or(-1, |written| written.last_sequence),
+            last_timestamp: producer.last_timestamp,
+        });
+        let mut active: Vec<Active> = active.collect();
+        active.sort_unstable_by_key(|producer| producer.id);
+        active
     }
 
     /// Forgets producers that have written nothing for `expiration_ms` (`producer.id.expiration.ms`), by record time as

@@ -295,8 +295,7 @@ impl Replica {
     }
 
     /// Who wrote, as far as duplicates are recognised.
-    #[cfg(test)]
-    pub(crate) fn producers(&self) -> &Producers {
+    pub fn producers(&self) -> &Producers {
         &self.producers
     }
 

@@ -12,6 +12,7 @@ mod topics;
 
 pub use configs::Change;
 pub use partitions::MorePartitions;
+pub use placement::check_replicas;
 pub use topics::{Created, NewTopic, TopicRef};
 
 use crate::{

@@ -48,28 +48,11 @@ pub fn by_hand(
     replicas: &[i32],
     factor: Option<usize>,
 ) -> Result<PartitionState, Refusal> {
-    let invalid = |message: String| Refusal::new(ErrorCode::InvalidReplicaAssignment, message);
-    let assignment = "The manual partition assignment includes";
-    if replicas.is_empty() {
-        return Err(invalid(format!("{assignment} an empty replica list.")));
-    }
-    let mut seen = BTreeSet::new();
-    let mut sorted = replicas.to_vec();
-    sorted.sort_unstable();
-    for id in sorted {
-        if image.broker(NodeId(id)).is_none() {
-            return Err(invalid(format!(
-                "{assignment} broker {id}, but no such broker is registered."
-            )));
-        }
-        if !seen.insert(id) {
-            return Err(invalid(format!("{assignment} the broker {id} more than once.")));
-        }
-    }
+    check_replicas(image, replicas)?;
     if let Some(factor) = factor.filter(|factor| *factor != replicas.len()) {
         let count = replicas.len();
         return Err(invalid(format!(
-            "{assignment} a partition with {count} replica(s), but this is not consistent with \
+            "{ASSIGNMENT} a partition with {count} replica(s), but this is not consistent with \
              previous partitions, which have {factor} replica(s)."
         )));
     }
@@ -79,6 +62,34 @@ pub fn by_hand(
              are fenced or in controlled shutdown."
         ))
     })
+}
+
+const ASSIGNMENT: &str = "The manual partition assignment includes";
+
+fn invalid(message: String) -> Refusal {
+    Refusal::new(ErrorCode::InvalidReplicaAssignment, message)
+}
+
+/// Whether these may be the replicas of a partition: registered brokers, each once
+/// (`ReplicationControlManager.validateManualPartitionAssignment`).
+pub fn check_replicas(image: &Image, replicas: &[i32]) -> Result<(), Refusal> {
+    if replicas.is_empty() {
+        return Err(invalid(format!("{ASSIGNMENT} an empty replica list.")));
+    }
+    let mut seen = BTreeSet::new();
+    let mut sorted = replicas.to_vec();
+    sorted.sort_unstable();
+    for id in sorted {
+        if image.broker(NodeId(id)).is_none() {
+            return Err(invalid(format!(
+                "{ASSIGNMENT} broker {id}, but no such broker is registered."
+            )));
+        }
+        if !seen.insert(id) {
+            return Err(invalid(format!("{ASSIGNMENT} the broker {id} more than once.")));
+        }
+    }
+    Ok(())
 }
 
 /// A partition at the start of its life: whoever is not fenced is in sync, the first of them leads. None: all are fenced.
