@@ -4,7 +4,7 @@ use std::sync::{LazyLock, mpsc};
 use std::thread;
 
 use ottla::broker::Broker;
-use ottla::config::{Config, Sources};
+use ottla::config::Config;
 
 /// `host:port` of the broker.
 pub fn address() -> &'static str {
@@ -19,11 +19,12 @@ pub fn is_foreign() -> bool {
 static ADDRESS: LazyLock<String> =
     LazyLock::new(|| std::env::var("BOOTSTRAP").unwrap_or_else(|_| start()));
 
-/// Starts a broker in memory on a free port, in a thread of its own: the tests themselves are not asynchronous.
+/// Starts a broker with Kafka's defaults (but for the delay `compat/kafka/start` turns off too), in memory, on a free port,
+/// in a thread of its own: the tests themselves are not asynchronous.
 fn start() -> String {
-    let sources =
-        Sources { dev: true, listen: Some("127.0.0.1:0".to_owned()), ..Sources::default() };
-    let config = Config::load(&sources).expect("a configuration");
+    let set = [("listeners", "PLAINTEXT://127.0.0.1:0"), ("group.initial.rebalance.delay.ms", "0")];
+    let mut config = Config::build(false, &set).expect("a configuration");
+    config.log_dir = None;
     let (started, address) = mpsc::channel();
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()

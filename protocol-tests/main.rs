@@ -12,6 +12,7 @@ mod batch;
 mod broker;
 mod client;
 mod codes;
+mod differential;
 mod fixtures;
 mod members;
 mod process;

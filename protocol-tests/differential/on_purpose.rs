@@ -1,0 +1,151 @@
+//! Where Ottla answers differently from Kafka, and why. Nothing else may differ, and each of these must.
+//!
+//! A difference rewrites Kafka's text into Ottla's, which is then compared like any other: an answer that has become
+//! Kafka's fails as one that is wrong does, and so does a difference that rewrites nothing.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+use ottla::handlers::APIS;
+
+pub struct Difference {
+    /// The golden file.
+    pub api: &'static str,
+    /// `*` for all cases of the file.
+    pub case: &'static str,
+    pub versions: RangeInclusive<i16>,
+    pub why: &'static str,
+    /// Part of Kafka's text, wherever it is.
+    pub kafka: &'static str,
+    /// What Ottla answers instead.
+    pub ottla: &'static str,
+}
+
+const ALL: RangeInclusive<i16> = 0..=i16::MAX;
+
+const AT_ONCE: &str = "a topic that is created by asking for it is there in the same answer: clients need no second round";
+const CLUSTER_WIDE: &str = "a new Kafka cluster has min.insync.replicas as a setting of all brokers (KIP-966); Ottla has no eligible leader replicas yet";
+
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        api: "create_topics",
+        case: "*",
+        versions: ALL,
+        why: CLUSTER_WIDE,
+        kafka: r#""min.insync.replicas", value: "1", read_only: false, config_source: 3"#,
+        ottla: r#""min.insync.replicas", value: "1", read_only: false, config_source: 5"#,
+    },
+    Difference {
+        api: "describe_configs",
+        case: "*",
+        versions: ALL,
+        why: CLUSTER_WIDE,
+        kafka: "\"min.insync.replicas\"\n          value: \"1\"\n          read_only: false\n          config_source: 3",
+        ottla: "\"min.insync.replicas\"\n          value: \"1\"\n          read_only: false\n          config_source: 5",
+    },
+    Difference {
+        api: "metadata",
+        case: "an unknown topic that is created",
+        versions: 0..=6,
+        why: AT_ONCE,
+        kafka: UNKNOWN,
+        ottla: r#"    - error_code: NONE
+      name: "{topic-1}"
+      topic_id: nil
+      is_internal: false
+      partitions:
+        - error_code: NONE
+          partition_index: 0
+          leader_id: {node-1}
+          leader_epoch: -1
+          replica_nodes: [{node-1}]
+          isr_nodes: [{node-1}]
+          offline_replicas: []
+"#,
+    },
+    Difference {
+        api: "metadata",
+        case: "an unknown topic that is created",
+        versions: 7..=9,
+        why: AT_ONCE,
+        kafka: UNKNOWN,
+        ottla: r#"    - error_code: NONE
+      name: "{topic-1}"
+      topic_id: nil
+      is_internal: false
+      partitions:
+        - error_code: NONE
+          partition_index: 0
+          leader_id: {node-1}
+          leader_epoch: 0
+          replica_nodes: [{node-1}]
+          isr_nodes: [{node-1}]
+          offline_replicas: []
+"#,
+    },
+    Difference {
+        api: "metadata",
+        case: "an unknown topic that is created",
+        versions: 10..=13,
+        why: AT_ONCE,
+        kafka: UNKNOWN,
+        ottla: r#"    - error_code: NONE
+      name: "{topic-1}"
+      topic_id: {id-1}
+      is_internal: false
+      partitions:
+        - error_code: NONE
+          partition_index: 0
+          leader_id: {node-1}
+          leader_epoch: 0
+          replica_nodes: [{node-1}]
+          isr_nodes: [{node-1}]
+          offline_replicas: []
+"#,
+    },
+];
+
+const UNKNOWN: &str = r#"    - error_code: UNKNOWN_TOPIC_OR_PARTITION
+      name: "{topic-1}"
+      topic_id: nil
+      is_internal: false
+      partitions: []
+"#;
+
+/// The differences of one file, and which of them were seen.
+pub struct Differences(Vec<(&'static Difference, bool)>);
+
+impl Differences {
+    pub fn of(api: &str) -> Differences {
+        Differences(DIFFERENCES.iter().filter(|it| it.api == api).map(|it| (it, false)).collect())
+    }
+
+    /// What Ottla should answer where Kafka answers `kafka`.
+    pub fn rewrite<'a>(&mut self, case: &str, version: i16, kafka: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(kafka);
+        for (difference, seen) in &mut self.0 {
+            let is_here = ["*", case].contains(&difference.case)
+                && difference.versions.contains(&version)
+                && text.contains(difference.kafka);
+            if is_here {
+                *seen = true;
+                text = text.replace(difference.kafka, difference.ottla).into();
+            }
+        }
+        text
+    }
+
+    /// (case, why) of what was not seen.
+    pub fn unused(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.0.iter().filter(|(_, seen)| !seen).map(|(it, _)| (it.case, it.why))
+    }
+}
+
+/// What is not served is not advertised: the lines of ApiVersions without those of other APIs.
+pub fn served(kafka: &str) -> String {
+    let is_served = |line: &&str| {
+        let Some((_, rest)) = line.split_once("api_key: ") else { return true };
+        APIS.iter().any(|api| rest.split(',').next() == Some(&api.key.to_string()))
+    };
+    kafka.lines().filter(is_served).map(|line| format!("{line}\n")).collect()
+}
