@@ -15,6 +15,7 @@ use super::answer::Value;
 use super::names::Names;
 use crate::client::{self, Client};
 use crate::fixtures::{self, Topic};
+use crate::members::Member;
 
 #[derive(Clone)]
 pub struct Case {
@@ -103,6 +104,17 @@ impl Run {
         let name = fixtures::group("differential");
         self.names.learn("group", &name);
         name
+    }
+
+    /// The only member of a stable group.
+    pub fn member(&mut self, group: &str) -> Member {
+        self.known(Member::alone(group, b"mine"))
+    }
+
+    /// This member, its id shown as `{member-1}`.
+    pub fn known(&mut self, member: Member) -> Member {
+        self.names.learn("member", &member.id);
+        member
     }
 
     /// A line of explanation in front of the next answer.

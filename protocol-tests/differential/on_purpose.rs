@@ -141,11 +141,23 @@ impl Differences {
     }
 }
 
-/// What is not served is not advertised: the lines of ApiVersions without those of other APIs.
+/// Features of Kafka 4.1 that Ottla does not have yet.
+const FEATURES: [&str; 5] = [
+    "eligible.leader.replicas.version",
+    "group.version",
+    "kraft.version",
+    "share.version",
+    "transaction.version",
+];
+
+/// What is not there is not advertised: the lines of ApiVersions without those of other APIs and features.
 pub fn served(kafka: &str) -> String {
-    let is_served = |line: &&str| {
-        let Some((_, rest)) = line.split_once("api_key: ") else { return true };
-        APIS.iter().any(|api| rest.split(',').next() == Some(&api.key.to_string()))
+    let is_served = |line: &&str| match line.split_once("api_key: ") {
+        Some((_, rest)) => {
+            let key = rest.split(',').next();
+            APIS.iter().any(|api| key == Some(&api.key.to_string()))
+        }
+        None => !FEATURES.iter().any(|feature| line.contains(&format!("{feature:?}"))),
     };
     kafka.lines().filter(is_served).map(|line| format!("{line}\n")).collect()
 }
