@@ -43,6 +43,8 @@ pub struct Run {
     text: String,
     only_ours: Option<&'static str>,
     sorted: &'static [&'static str],
+    hidden: &'static [&'static str],
+    counted: &'static [&'static str],
 }
 
 impl Run {
@@ -55,6 +57,8 @@ impl Run {
             text: String::new(),
             only_ours: None,
             sorted: &[],
+            hidden: &[],
+            counted: &[],
         };
         (case.run)(&mut run);
         run.text
@@ -135,6 +139,18 @@ impl Run {
         self
     }
 
+    /// Numbers in these fields of the next answer depend on what the broker did before; -1 is shown all the same.
+    pub fn hidden(&mut self, fields: &'static [&'static str]) -> &mut Run {
+        self.hidden = fields;
+        self
+    }
+
+    /// Of the lists in these fields of the next answer only how long they are.
+    pub fn counted(&mut self, fields: &'static [&'static str]) -> &mut Run {
+        self.counted = fields;
+        self
+    }
+
     /// Asks at this run's version.
     #[track_caller]
     pub fn ask<R: Api>(&mut self, request: &R) -> R::Response {
@@ -198,6 +214,14 @@ impl Run {
             };
             value.lists(field, &mut |list| list.sort_by_cached_key(key));
         }
+        for field in std::mem::take(&mut self.counted) {
+            value.lists(field, &mut |list| {
+                if !list.is_empty() {
+                    *list = vec![Value::Plain(format!("{} of them", list.len()))];
+                }
+            });
+        }
+        self.names.hide(std::mem::take(&mut self.hidden));
         self.names.normalise(&mut value);
         value.print(1, &mut self.text);
     }

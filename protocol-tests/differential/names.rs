@@ -16,11 +16,9 @@ const IDS: &[(&str, &[&str])] = &[
         &[
             "broker_id",
             "controller_id",
-            "current_voters",
             "isr_nodes",
             "leader_id",
             "node_id",
-            "observers",
             "replica_id",
             "replica_nodes",
             "replicas",
@@ -54,10 +52,11 @@ pub struct Names {
     /// (what is there, what is shown).
     known: Vec<(String, String)>,
     counts: BTreeMap<String, usize>,
+    hidden: &'static [&'static str],
 }
 
 impl Names {
-    /// The next placeholder of this kind, for `actual`.
+    /// The placeholder of `actual`; the next of this kind if it is new.
     pub fn learn(&mut self, kind: &str, actual: &str) -> String {
         if let Some((_, shown)) = self.known.iter().find(|(known, _)| known == actual) {
             return shown.clone();
@@ -78,6 +77,11 @@ impl Names {
     pub fn are_in(&self, value: &Value) -> bool {
         let text = format!("{value:?}");
         self.known.iter().any(|(actual, _)| text.contains(actual))
+    }
+
+    /// Fields of the next message whose numbers are not shown.
+    pub fn hide(&mut self, fields: &'static [&'static str]) {
+        self.hidden = fields;
     }
 
     pub fn normalise(&mut self, value: &mut Value) {
@@ -118,17 +122,28 @@ impl Names {
         if (CLOCK_MS..CLOCK_END_MS).contains(&number) {
             return Some("{time}".to_owned());
         }
+        if self.hidden.contains(&name) {
+            return (number >= 0).then(|| "{number}".to_owned());
+        }
         if let Some(shown) = masked(name) {
             return (number >= 0).then(|| shown.to_owned());
         }
         let kind = kind(name)?;
-        let is_id = if kind == "session" { number != 0 } else { number >= 0 };
+        let is_id = match kind {
+            // 0 is what an answer without a node says: `compat/kafka/start` and Ottla count from 1.
+            "node" => number > 0,
+            "session" => number != 0,
+            _ => number >= 0,
+        };
         is_id.then(|| self.learn(kind, &format!("{kind} {number}")))
     }
 
-    /// Longest first: a name may begin with another.
+    /// Longest first: a name may begin with another. What is short (a node's number) only if it is all.
     fn replaced(&self, text: &str) -> String {
-        let mut known: Vec<_> = self.known.iter().collect();
+        if let Some((_, shown)) = self.known.iter().find(|(actual, _)| actual == text) {
+            return shown.clone();
+        }
+        let mut known: Vec<_> = self.known.iter().filter(|(actual, _)| actual.len() > 8).collect();
         known.sort_by_key(|(actual, _)| std::cmp::Reverse(actual.len()));
         known.iter().fold(text.to_owned(), |text, (actual, shown)| text.replace(actual, shown))
     }

@@ -44,6 +44,14 @@ pub const DIFFERENCES: &[Difference] = &[
         ottla: "\"min.insync.replicas\"\n          value: \"1\"\n          read_only: false\n          config_source: 5",
     },
     Difference {
+        api: "describe_groups",
+        case: "a group twice, and none",
+        versions: ALL,
+        why: "each group is described once, however often it is named: a description may be large",
+        kafka: TWICE,
+        ottla: ONCE,
+    },
+    Difference {
         api: "metadata",
         case: "an unknown topic that is created",
         versions: 0..=6,
@@ -110,6 +118,58 @@ const UNKNOWN: &str = r#"    - error_code: UNKNOWN_TOPIC_OR_PARTITION
       topic_id: nil
       is_internal: false
       partitions: []
+"#;
+
+const ONCE: &str = r#"DescribeGroups
+  throttle_time_ms: 0
+  groups:
+    - error_code: NONE
+      error_message: null
+      group_id: "{group-1}"
+      group_state: "Stable"
+      protocol_type: "consumer"
+      protocol_data: "range"
+      members:
+        - member_id: {member-1}
+          group_instance_id: null
+          client_id: "protocol-tests"
+          client_host: "/127.0.0.1"
+          member_metadata: b"\x00\x00\x00\x00\x00\x01\x00\x05range\xff\xff\xff\xff"
+          member_assignment: b"mine"
+      authorized_operations: -2147483648
+"#;
+
+const TWICE: &str = r#"DescribeGroups
+  throttle_time_ms: 0
+  groups:
+    - error_code: NONE
+      error_message: null
+      group_id: "{group-1}"
+      group_state: "Stable"
+      protocol_type: "consumer"
+      protocol_data: "range"
+      members:
+        - member_id: {member-1}
+          group_instance_id: null
+          client_id: "protocol-tests"
+          client_host: "/127.0.0.1"
+          member_metadata: b"\x00\x00\x00\x00\x00\x01\x00\x05range\xff\xff\xff\xff"
+          member_assignment: b"mine"
+      authorized_operations: -2147483648
+    - error_code: NONE
+      error_message: null
+      group_id: "{group-1}"
+      group_state: "Stable"
+      protocol_type: "consumer"
+      protocol_data: "range"
+      members:
+        - member_id: {member-1}
+          group_instance_id: null
+          client_id: "protocol-tests"
+          client_host: "/127.0.0.1"
+          member_metadata: b"\x00\x00\x00\x00\x00\x01\x00\x05range\xff\xff\xff\xff"
+          member_assignment: b"mine"
+      authorized_operations: -2147483648
 "#;
 
 /// The differences of one file, and which of them were seen.

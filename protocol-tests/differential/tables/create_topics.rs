@@ -37,19 +37,21 @@ pub fn node_id() -> i32 {
 /// A topic of a new name, changed.
 fn try_one(t: &mut Run, change: impl FnOnce(CreatableTopic) -> CreatableTopic) {
     let name = t.name("topic");
-    t.ask(&of(vec![change(creatable(&name))]));
+    t.counted(&["configs"]).ask(&of(vec![change(creatable(&name))]));
 }
 
 const CASES: &[Case] = &[
     case("a topic, and once more", 2..=7, |t| {
         let name = t.name("topic");
-        t.ask(&of(vec![creatable(&name).with_num_partitions(3)]));
-        t.ask(&of(vec![creatable(&name)]));
+        let request = of(vec![creatable(&name).with_num_partitions(3)]);
+        t.counted(&["configs"]).ask(&request);
+        t.ask(&request);
     }),
     case("with settings", 2..=7, |t| {
         let configs =
             vec![config("retention.ms", Some("1234")), config("cleanup.policy", Some("compact"))];
-        try_one(t, |it| it.with_configs(configs));
+        let name = t.name("topic");
+        t.ask(&of(vec![creatable(&name).with_configs(configs)]));
     }),
     case("the broker's defaults", 4..=7, |t| {
         try_one(t, |it| it.with_num_partitions(-1).with_replication_factor(-1));
@@ -68,7 +70,7 @@ const CASES: &[Case] = &[
     case("names that collide", 2..=7, |t| {
         let base = t.name("topic");
         for end in [".x", "_x"] {
-            t.ask(&of(vec![creatable(&format!("{base}{end}"))]));
+            t.counted(&["configs"]).ask(&of(vec![creatable(&format!("{base}{end}"))]));
         }
     }),
     case("a manual assignment", 2..=7, |t| {
@@ -118,13 +120,13 @@ const CASES: &[Case] = &[
         let name = t.name("topic");
         for partitions in [2, 0, 2] {
             let topics = vec![creatable(&name).with_num_partitions(partitions)];
-            t.ask(&of(topics).with_validate_only(true));
+            t.counted(&["configs"]).ask(&of(topics).with_validate_only(true));
         }
     }),
     case("good and bad ones, one of them twice", 2..=7, |t| {
         let (good, twice) = (t.name("topic"), t.name("topic"));
         let topics = vec![creatable(&good), creatable("a b"), creatable(&twice), creatable(&twice)];
-        t.sorted(&["topics"]).ask(&of(topics));
+        t.counted(&["configs"]).sorted(&["topics"]).ask(&of(topics));
     }),
     case("no topics", 2..=7, |t| {
         t.ask(&of(vec![]));

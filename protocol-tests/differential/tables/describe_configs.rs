@@ -4,7 +4,7 @@ use kafka_protocol::messages::DescribeConfigsRequest;
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 
 use super::create_topics::node_id;
-use super::{Case, case, check};
+use super::{Case, Run, case, check};
 use crate::client::text;
 
 const TOPIC: i8 = 2;
@@ -19,6 +19,12 @@ fn resource(kind: i8, name: &str, keys: Option<&[&str]>) -> DescribeConfigsResou
 
 fn of(resource: DescribeConfigsResource) -> DescribeConfigsRequest {
     DescribeConfigsRequest::default().with_resources(vec![resource])
+}
+
+/// What the topic itself sets.
+pub fn set_on(t: &mut Run, topic: &str) {
+    let keys = ["cleanup.policy", "retention.ms", "segment.ms"];
+    t.sorted(&["configs"]).ask_at(4, &of(resource(TOPIC, topic, Some(&keys))));
 }
 
 const CASES: &[Case] = &[
@@ -41,7 +47,7 @@ const CASES: &[Case] = &[
     case("unknown keys, no keys", 1..=4, |t| {
         let topic = t.topic(1);
         t.ask(&of(resource(TOPIC, &topic.name, Some(&["no.such.setting", "segment.bytes"]))));
-        t.sorted(&["configs"]).ask(&of(resource(TOPIC, &topic.name, Some(&[]))));
+        t.counted(&["configs"]).ask(&of(resource(TOPIC, &topic.name, Some(&[]))));
     }),
     case("resources that are not there", 1..=4, |t| {
         let unknown = t.name("topic");
