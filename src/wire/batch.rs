@@ -251,8 +251,13 @@ pub fn check(version: i16, bytes: Bytes, bytes_max: usize) -> Result<Batch, Flaw
     }
     let header = Header::parse(&bytes[..size]).ok_or(flaw(ErrorCode::CorruptMessage))?;
     let compression = header.compression();
-    if version < 7 && compression == Some(Compression::Zstd) {
-        return Err(flaw(ErrorCode::UnsupportedCompressionType));
+    match compression {
+        Some(Compression::Zstd) if version < 7 => {
+            return Err(flaw(ErrorCode::UnsupportedCompressionType));
+        }
+        // Kafka asks for the codec before v7 only, to refuse zstd; later it fails in the log.
+        None if version < 7 => return Err(flaw(ErrorCode::UnknownServerError)),
+        _ => {}
     }
     if next_batch(&bytes[size..]).map_err(flaw)?.is_some() {
         return Err(flaw(ErrorCode::InvalidRecord));

@@ -118,6 +118,7 @@ const CASES: &[Case] = &[
     case("counts and lengths that cannot be", 0..=0, |t| {
         metadata(t, "more topics than bytes", 1, &old(METADATA, 1, &1000i32.to_be_bytes()));
         metadata(t, "i32::MAX topics", 1, &old(METADATA, 1, &i32::MAX.to_be_bytes()));
+        t.only_ours("topics");
         metadata(t, "-2 topics", 1, &old(METADATA, 1, &(-2i32).to_be_bytes()));
         metadata(t, "a name longer than the rest", 1, &old(METADATA, 1, &[0, 0, 0, 1, 0, 9, b'a']));
         metadata(t, "a name of length -2", 1, &old(METADATA, 1, &[0, 0, 0, 1, 0xff, 0xfe]));
@@ -163,7 +164,6 @@ const CASES: &[Case] = &[
     case("ApiVersions with a body that is none", 0..=0, |t| {
         for version in [0, 3] {
             let frame = flexible(18, version, &[0], &[0xff; 3]);
-            t.note(&format!("v{version}")).counted(&["api_keys"]);
             t.try_bytes::<ApiVersionsRequest>(version, &frame);
         }
     }),
