@@ -13,6 +13,7 @@ use kafka_protocol::protocol::Request;
 
 use super::answer::Value;
 use super::names::Names;
+use crate::broker;
 use crate::client::{self, Client};
 use crate::fixtures::{self, Topic};
 use crate::members::Member;
@@ -96,6 +97,14 @@ impl Run {
     fn topic_id(&mut self, topic: &Topic) {
         let shown = self.names.learn("topic", &topic.name);
         self.names.show(&topic.id.to_string(), &format!("{}.id}}", shown.trim_end_matches('}')));
+    }
+
+    /// Waits until the broker has seen all changes of metadata so far: Kafka's controller answers before its broker sees them,
+    /// in order, so a new topic comes last.
+    pub fn settle(&self) {
+        if broker::is_foreign() {
+            fixtures::topic("differential", 1);
+        }
     }
 
     /// Shows `actual` as `{kind-n}`.

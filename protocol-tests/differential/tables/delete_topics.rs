@@ -5,8 +5,9 @@ use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
 use uuid::Uuid;
 
 use super::{Case, case, check};
+use crate::batch::Batch;
 use crate::delete_topics::gone;
-use crate::fixtures::topic_name;
+use crate::fixtures::{produce, produce_request, topic_name};
 
 /// By name, in the version's field for it.
 fn named(version: i16, names: &[&str]) -> DeleteTopicsRequest {
@@ -50,6 +51,16 @@ const CASES: &[Case] = &[
         let topic = t.topic(1);
         t.ask(&by_id(Some(&topic.name), topic.id));
         t.ask(&by_id(None, Uuid::nil()));
+    }),
+    case("created again: nothing is left of the old one", 1..=6, |t| {
+        let topic = t.topic(1);
+        let batch = |sequence| Batch::new().value("a", 1_000).producer(1_000_000, 0, sequence);
+        produce(&topic, 0, &batch(0));
+        t.ask(&named(t.version, &[&topic.name]));
+        gone(&topic.name);
+        let again = t.topic_named(&topic.name, 1, &[]);
+        t.note("a producer goes on");
+        t.ask_at(9, &produce_request(&again, 0, Some(batch(17).build())));
     }),
     case("no topics", 1..=6, |t| {
         t.ask(&named(t.version, &[]));

@@ -23,6 +23,7 @@ fn of(resource: DescribeConfigsResource) -> DescribeConfigsRequest {
 
 /// What the topic itself sets.
 pub fn set_on(t: &mut Run, topic: &str) {
+    t.settle();
     let keys = ["cleanup.policy", "retention.ms", "segment.ms"];
     t.sorted(&["configs"]).ask_at(4, &of(resource(TOPIC, topic, Some(&keys))));
 }

@@ -45,10 +45,6 @@ const CASES: &[Case] = &[
         let (topic, unknown) = (t.topic(1), t.name("topic"));
         t.sorted(&["topics"]).ask(&of(&[&unknown, &topic.name, "a b", ""]));
     }),
-    case("all topics", 0..=0, |t| {
-        t.topic(1);
-        t.only_ours("topics").ask(&of(&[]));
-    }),
 ];
 
 #[test]

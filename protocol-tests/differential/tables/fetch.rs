@@ -135,6 +135,27 @@ const CASES: &[Case] = &[
         let id = t.ask(&session(0, 0, wanted)).session_id;
         t.ask(&session(id, 1, vec![]));
     }),
+    case("a session by names goes on by ids", 13..=18, |t| {
+        let topic = filled(t, 1);
+        let wanted = || vec![of(&topic, vec![partition(0, 3)])];
+        let id = t.ask_at(12, &session(0, 0, wanted())).session_id;
+        t.ask(&session(id, 1, wanted()));
+        let id = t.ask(&session(0, 0, wanted())).session_id;
+        t.ask_at(12, &session(id, 1, wanted()));
+    }),
+    case("a session that is replaced, one that is not, one that is no more", 7..=18, |t| {
+        let topic = filled(t, 1);
+        let wanted = || vec![of(&topic, vec![partition(0, 3)])];
+        let id = t.ask(&session(0, 0, wanted())).session_id;
+        t.note("another in its place").ask(&session(id, 0, wanted()));
+        t.note("the old one").ask(&session(id, 1, vec![]));
+        t.note("one that never was").ask(&session(id ^ 0x5555, -1, wanted()));
+    }),
+    case("an error in a session is told every time", 7..=18, |t| {
+        let topic = filled(t, 1);
+        let id = t.ask(&session(0, 0, vec![of(&topic, vec![partition(0, 77)])])).session_id;
+        t.ask(&session(id, 1, vec![]));
+    }),
 ];
 
 #[test]
