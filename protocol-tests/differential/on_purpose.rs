@@ -52,6 +52,22 @@ pub const DIFFERENCES: &[Difference] = &[
         ottla: ONCE,
     },
     Difference {
+        api: "describe_log_dirs",
+        case: "*",
+        versions: 4..=4,
+        why: "the broker of these tests keeps everything in memory: there is no disk whose size it could tell",
+        kafka: "{bytes}",
+        ottla: "-1",
+    },
+    Difference {
+        api: "describe_quorum",
+        case: "the quorum",
+        versions: 2..=2,
+        why: "a node alone has no listener for controllers, and names the one of its clients",
+        kafka: r#""CONTROLLER""#,
+        ottla: r#""PLAINTEXT""#,
+    },
+    Difference {
         api: "malformed",
         case: "counts and lengths that cannot be",
         versions: ALL,

@@ -35,22 +35,25 @@ pub async fn handle(
     version: i16,
     request: UpdateFeaturesRequest,
 ) -> UpdateFeaturesResponse {
-    // What is asked of a feature last counts.
+    // What is asked of a feature last counts; every time it is asked for is answered.
     let updates = request.feature_updates.iter().enumerate();
     let last: HashMap<&StrBytes, usize> =
         updates.clone().map(|(at, it)| (&it.feature, at)).collect();
-    let mut results: Vec<UpdatableFeatureResult> = Vec::new();
     for (_, update) in updates.filter(|(at, it)| last[&it.feature] == *at) {
         if let Err(reason) = check(ctx.config.node_id, version, update) {
             return refused(update, &reason);
         }
-        let result = UpdatableFeatureResult::default()
-            .with_feature(update.feature.clone())
-            .with_error_message(Some(StrBytes::from_static_str("NONE")));
-        results.push(result);
     }
     let response = UpdateFeaturesResponse::default().with_error_message(None);
-    if version < 2 { response.with_results(results) } else { response }
+    if version >= 2 {
+        return response;
+    }
+    let updated = |update: &FeatureUpdateKey| {
+        UpdatableFeatureResult::default()
+            .with_feature(update.feature.clone())
+            .with_error_message(Some(StrBytes::from_static_str("NONE")))
+    };
+    response.with_results(request.feature_updates.iter().map(updated).collect())
 }
 
 fn refused(update: &FeatureUpdateKey, reason: &str) -> UpdateFeaturesResponse {

@@ -34,10 +34,13 @@ const CASES: &[Case] = &[
         t.ask(&of(v, "", 1, 1));
         t.ask(&UpdateFeaturesRequest::default().with_timeout_ms(10_000));
     }),
-    case("a feature twice", 0..=2, |t| {
-        let mut request = of(t.version, "metadata.version", 27, 1);
-        request.feature_updates.push(request.feature_updates[0].clone());
-        t.ask(&request);
+    case("a feature twice: what is asked last counts", 0..=2, |t| {
+        for levels in [[27, 27], [27, 999], [999, 27]] {
+            let mut request = of(t.version, "metadata.version", levels[0], 1);
+            let last = of(t.version, "metadata.version", levels[1], 1);
+            request.feature_updates.extend(last.feature_updates);
+            t.note(&format!("levels {levels:?}")).ask(&request);
+        }
     }),
     case("only validated", 1..=2, |t| {
         let v = t.version;
