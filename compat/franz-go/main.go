@@ -2,6 +2,7 @@
 //
 //	franz-go check BOOTSTRAP UNIQUE     prints "N passed, N failed"
 //	franz-go produce BOOTSTRAP TOPIC    for compat/kill9: numbers what it sends until SIGTERM
+//	franz-go front LISTEN BROKER        for restarts: a listener that stays while the broker comes and goes
 //	franz-go has BOOTSTRAP API          exit code 0 if the broker lists it, e.g. AddPartitionsToTxn
 package main
 
@@ -43,7 +44,7 @@ func must(err error) {
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "franz-go check BOOTSTRAP UNIQUE | produce BOOTSTRAP TOPIC | has BOOTSTRAP API")
+		fmt.Fprintln(os.Stderr, "franz-go check BOOTSTRAP UNIQUE | produce BOOTSTRAP TOPIC | front LISTEN BROKER | has BOOTSTRAP API")
 		os.Exit(2)
 	}
 	switch os.Args[1] {
@@ -51,6 +52,8 @@ func main() {
 		checks(os.Args[2], os.Args[3])
 	case "produce":
 		produceUntilTerm(os.Args[2], os.Args[3])
+	case "front":
+		front(os.Args[2], os.Args[3])
 	case "has":
 		if !has(os.Args[2], os.Args[3]) {
 			os.Exit(1)
