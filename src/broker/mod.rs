@@ -332,6 +332,8 @@ async fn open_store(config: &Config) -> Result<Arc<dyn LogStore>, StartError> {
 }
 
 #[cfg(test)]
+mod configured;
+#[cfg(test)]
 mod stopped;
 #[cfg(test)]
 mod tests {

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-async fn start(store: Arc<Mem>) -> Broker {
+pub(super) async fn start(store: Arc<Mem>) -> Broker {
     let config = Config::build(true, &[("listeners", "PLAINTEXT://127.0.0.1:0")]).unwrap();
     Broker::start_with(config, store).await.unwrap()
 }
@@ -32,7 +32,7 @@ fn name(topic: &'static str) -> TopicName {
 }
 
 impl Broker {
-    async fn create(&self, topic: &'static str) -> i16 {
+    pub(super) async fn create(&self, topic: &'static str) -> i16 {
         let new = CreatableTopic::default()
             .with_name(name(topic))
             .with_num_partitions(1)
@@ -53,7 +53,7 @@ impl Broker {
         answer.topics[0].error_code
     }
 
-    async fn produce(&self, topic: &'static str) -> i16 {
+    pub(super) async fn produce(&self, topic: &'static str) -> i16 {
         let mut builder = Builder::plain();
         builder.push(1, None, Some(b"kept"));
         let data = PartitionProduceData::default()

@@ -133,6 +133,7 @@ mod tests {
         assert_eq!(*installed.lock(), all);
 
         loggers.alter(&[("ottla::net", Some("TRACE")), ("openraft", Some("ERROR"))]);
+        assert_eq!(levels(names), ["FATAL", "ERROR", "DEBUG", "TRACE"]);
         loggers.alter(&[("ottla", None), ("root", Some("loud"))]);
         assert_eq!(levels(names), ["FATAL", "ERROR", "FATAL", "TRACE"]);
     }

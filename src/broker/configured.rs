@@ -1,0 +1,44 @@
+//! What is set while a broker runs reaches the partitions that run.
+
+use super::{stopped::start, *};
+use crate::{cluster::record::Resource, controller::Change};
+
+const TOO_LARGE: i16 = 10;
+
+impl Broker {
+    /// Sets one setting, or nothing.
+    async fn set(&self, resource: Resource, setting: Option<(&str, &str)>) {
+        let setting = setting.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let change = Change::All(setting.into_iter().collect());
+        let results = self.ctx.controller.alter_configs(vec![(resource, change)], false).await;
+        assert_eq!(results, Ok(vec![Ok(())]));
+    }
+}
+
+#[tokio::test]
+async fn partitions_follow_their_topic_their_broker_and_the_cluster() {
+    let store = Arc::new(Mem::with_faults());
+    let broker = start(store.clone()).await;
+    assert_eq!((broker.create("t").await, broker.produce("t").await), (0, 0));
+    let (small, large) = (Some(("message.max.bytes", "10")), Some(("message.max.bytes", "1000")));
+    let (cluster, own) = (|| Resource::Broker(None), || Resource::Broker(Some(NodeId(1))));
+    broker.set(cluster(), small).await;
+    assert_eq!(broker.produce("t").await, TOO_LARGE);
+    broker.set(own(), large).await;
+    assert_eq!(broker.produce("t").await, 0);
+    broker.set(Resource::Topic("t".into()), Some(("max.message.bytes", "9"))).await;
+    assert_eq!(broker.produce("t").await, TOO_LARGE);
+    broker.set(Resource::Topic("t".into()), None).await;
+    assert_eq!(broker.produce("t").await, 0);
+    broker.set(own(), None).await;
+    assert_eq!((broker.create("u").await, broker.produce("u").await), (0, TOO_LARGE));
+
+    broker.shutdown().await.unwrap();
+    let again = start(Arc::new(store.crash(&mut |n| n))).await;
+    assert_eq!(again.produce("t").await, TOO_LARGE);
+    again.set(Resource::Broker(Some(NodeId(2))), large).await;
+    assert_eq!(again.produce("t").await, TOO_LARGE, "another broker's");
+    again.set(cluster(), None).await;
+    assert_eq!((again.produce("t").await, again.produce("u").await), (0, 0));
+    again.shutdown().await.unwrap();
+}
