@@ -62,7 +62,8 @@ fn what_is_refused() {
     let (topic, unknown, node) =
         (topic_with("replace-bad", 1, &[]).name, unique("replace"), node());
     let gone = format!("The topic '{unknown}' does not exist.");
-    let cases: &[(i8, &str, &[(&str, Option<&str>)], i16, &str)] = &[
+    type Configs<'a> = &'a [(&'a str, Option<&'a str>)];
+    let cases: &[(i8, &str, Configs, i16, &str)] = &[
         (TOPIC, &topic, &[("x", Some("1"))], INVALID_CONFIG, "Unknown topic config name: x"),
         (
             TOPIC,

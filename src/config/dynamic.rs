@@ -164,7 +164,7 @@ fn check_change(old: &Values, new: &Values) -> Result<(), String> {
     if let Some(name) = FIXED.iter().find(|name| changed(name)) {
         return Err(format!("{name} cannot be changed while this broker runs"));
     }
-    for class in settings::all().filter(|it| it.kind == Type::Class && changed(it.name)) {
+    if let Some(class) = settings::all().find(|it| it.kind == Type::Class && changed(it.name)) {
         let (name, value) = (class.name, new.get(class.name).unwrap_or_default());
         return Err(format!(
             "Invalid value {value} for configuration {name}: Class {value} could not be found."
