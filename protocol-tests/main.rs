@@ -61,6 +61,7 @@ mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
+mod on_disk;
 mod produce;
 mod produce_records;
 mod sync_group;

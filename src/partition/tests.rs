@@ -491,3 +491,17 @@ async fn records_that_cannot_be_deleted_for_good_are_there() {
     assert_eq!(running.handle.view().log_start, 0);
     assert_eq!(running.read(0).await.unwrap().len(), 1);
 }
+
+/// A snapshot from below the log start lacks what was deleted. Its producers would be told that they are out of order for
+/// ever; as strangers they go on.
+#[tokio::test]
+async fn a_snapshot_of_too_little_is_no_snapshot() {
+    let running = start(config()).await;
+    running.append(sequenced(5, 0, 0)).await.unwrap();
+    let (store, log) = (running.store.clone(), running.handle.log());
+    let snapshot = actor::replay(&*store, log, None, 0, 1).unwrap().encode();
+    running.append(sequenced(5, 0, 1)).await.unwrap();
+    let producers = |start| actor::replay(&*store, log, Some((1, snapshot.clone())), start, 2);
+    assert_eq!(producers(1).unwrap().active()[0].last_sequence, 1);
+    assert!(producers(2).unwrap().is_empty());
+}

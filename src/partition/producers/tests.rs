@@ -182,3 +182,11 @@ proptest! {
         prop_assert_eq!(resumed, after(&batches));
     }
 }
+
+#[test]
+fn active_producers_are_told_in_id_order() {
+    let producers = after(&[batch(9, 0, 0, 0, 1), batch(3, 1, 5, 1, 2), batch(9, 0, 1, 3, 1)]);
+    let active = producers.active();
+    let told = active.iter().map(|it| (it.id, it.epoch, it.last_sequence, it.last_timestamp));
+    assert_eq!(told.collect::<Vec<_>>(), [(3, 1, 6, 101), (9, 0, 1, 103)]);
+}
