@@ -1,7 +1,7 @@
 //! A listening socket and the connections it accepted.
 
 use super::{Dispatch, Settings, buffers::Buffers, connection, connection::End};
-use crate::{config::Listener, handlers::Ctx, limits, session::Session};
+use crate::{config::Listener, handlers::Ctx, ids::NodeId, limits, session::Session};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::{
     io,
@@ -71,7 +71,8 @@ pub fn serve(
     ctx: Arc<Ctx>,
     shutdown: watch::Receiver<bool>,
 ) -> Result<JoinHandle<()>, BindError> {
-    let settings = Settings::of(&ctx.config);
+    let node = NodeId(ctx.config.node_id);
+    let settings = Settings::of(&ctx.image.load().config_of(node, &ctx.config));
     serve_with(bound, index, ctx, settings, shutdown)
 }
 
