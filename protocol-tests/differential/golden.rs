@@ -14,12 +14,26 @@ const HEAD: &str =
 /// The text of each run of each case of a file, in the order of the cases.
 pub type Texts = Vec<(String, BTreeMap<i16, String>)>;
 
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("protocol-tests/goldens")
+}
+
 fn path(api: &str) -> PathBuf {
-    let name = format!("{api}.txt");
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("protocol-tests/goldens").join(name)
+    folder().join(format!("{api}.txt"))
+}
+
+/// The names of all files.
+pub fn all() -> Vec<String> {
+    let name = |path: PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let files = fs::read_dir(folder()).expect("the golden files are there");
+    files.map(|entry| name(entry.expect("readable").path())).collect()
 }
 
 pub fn write(api: &str, texts: &Texts) {
+    fs::write(path(api), print(texts)).expect("the golden file can be written");
+}
+
+fn print(texts: &Texts) -> String {
     let mut out = HEAD.to_owned();
     for (case, versions) in texts {
         let _ = writeln!(out, "\n== {case}");
@@ -33,7 +47,7 @@ pub fn write(api: &str, texts: &Texts) {
             let _ = write!(out, "-- v{first}{range}\n{text}");
         }
     }
-    fs::write(path(api), out).expect("the golden file can be written");
+    out
 }
 
 pub fn read(api: &str) -> Texts {
@@ -41,6 +55,10 @@ pub fn read(api: &str) -> Texts {
     let text = fs::read_to_string(&path).unwrap_or_else(|error| {
         panic!("{}: {error}; protocol-tests/record writes it", path.display());
     });
+    parse(&text)
+}
+
+fn parse(text: &str) -> Texts {
     let mut texts = Texts::new();
     for section in text.split("\n== ").skip(1) {
         let (name, blocks) = section.split_once('\n').expect("a section has lines");
@@ -92,7 +110,6 @@ pub fn difference(one: &str, other: &str) -> Vec<String> {
 
 #[test]
 fn versions_with_the_same_text_share_a_section() {
-    let name = "self-test";
     let text = |versions: &[(i16, &str)]| {
         versions.iter().map(|(version, text)| (*version, format!("{text}\n"))).collect()
     };
@@ -100,12 +117,10 @@ fn versions_with_the_same_text_share_a_section() {
         ("one".to_owned(), text(&[(0, "A\n  a: 1"), (1, "A\n  a: 1"), (2, "A\n  a: 2")])),
         ("two".to_owned(), text(&[(7, "B")])),
     ];
-    write(name, &texts);
-    let written = fs::read_to_string(path(name)).unwrap();
-    assert_eq!(read(name), texts);
-    fs::remove_file(path(name)).unwrap();
+    let written = print(&texts);
     let expected = "\n== one\n-- v0-v1\nA\n  a: 1\n-- v2\nA\n  a: 2\n\n== two\n-- v7\nB\n";
     assert_eq!(written, format!("{HEAD}{expected}"));
+    assert_eq!(parse(&written), texts);
 }
 
 #[test]

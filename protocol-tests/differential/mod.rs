@@ -121,3 +121,46 @@ fn flat(texts: &Texts) -> impl Iterator<Item = ((&str, i16), &String)> {
         versions.iter().map(move |(version, text)| ((case.as_str(), *version), text))
     })
 }
+
+/// Every API that is served is compared at every version, and no golden file is left over.
+#[test]
+fn every_api_is_compared_at_every_version() {
+    let tables = concat!(env!("CARGO_MANIFEST_DIR"), "/protocol-tests/differential/tables");
+    let read = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().path();
+    let sources: String = std::fs::read_dir(tables)
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(read(entry)).unwrap())
+        .collect();
+    let mut wrong = Vec::new();
+    for api in golden::all() {
+        if !sources.contains(&format!("check({api:?}, ")) {
+            wrong.push(format!("goldens/{api}.txt is of no table"));
+        }
+    }
+    for api in ottla::handlers::APIS {
+        let name = snake_case(api.name);
+        if !golden::all().contains(&name) {
+            wrong.push(format!("goldens/{name}.txt is missing"));
+            continue;
+        }
+        let golden = golden::read(&name);
+        for version in api.min..=api.max {
+            if !golden.iter().any(|(_, versions)| versions.contains_key(&version)) {
+                wrong.push(format!("goldens/{name}.txt has nothing of v{version}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// `list_offsets` of `ListOffsets`.
+fn snake_case(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push('_');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
+}

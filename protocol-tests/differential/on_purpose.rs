@@ -24,6 +24,7 @@ pub struct Difference {
 const ALL: RangeInclusive<i16> = 0..=i16::MAX;
 
 const AT_ONCE: &str = "a topic that is created by asking for it is there in the same answer: clients need no second round";
+const NO_TRANSACTIONS: &str = "there are no transactions yet, so no one coordinates them";
 const CLUSTER_WIDE: &str = "a new Kafka cluster has min.insync.replicas as a setting of all brokers (KIP-966); Ottla has no eligible leader replicas yet";
 
 pub const DIFFERENCES: &[Difference] = &[
@@ -66,6 +67,78 @@ pub const DIFFERENCES: &[Difference] = &[
         why: "a node alone has no listener for controllers, and names the one of its clients",
         kafka: r#""CONTROLLER""#,
         ottla: r#""PLAINTEXT""#,
+    },
+    Difference {
+        api: "find_coordinator",
+        case: "a transaction's coordinator",
+        versions: 1..=3,
+        why: NO_TRANSACTIONS,
+        kafka: r#"  error_code: NONE
+  error_message: ""
+  node_id: {node-1}
+  host: {host}
+  port: {port}
+"#,
+        ottla: r#"  error_code: COORDINATOR_NOT_AVAILABLE
+  error_message: ""
+  node_id: -1
+  host: ""
+  port: -1
+"#,
+    },
+    Difference {
+        api: "find_coordinator",
+        case: "a transaction's coordinator",
+        versions: 4..=6,
+        why: NO_TRANSACTIONS,
+        kafka: r#"      node_id: {node-1}
+      host: {host}
+      port: {port}
+      error_code: NONE
+"#,
+        ottla: r#"      node_id: -1
+      host: ""
+      port: -1
+      error_code: COORDINATOR_NOT_AVAILABLE
+"#,
+    },
+    Difference {
+        api: "init_producer_id",
+        case: "a transactional id",
+        versions: ALL,
+        why: NO_TRANSACTIONS,
+        kafka: r#"  error_code: NONE
+  producer_id: {producer-1}
+  producer_epoch: {number}
+"#,
+        ottla: r#"  error_code: COORDINATOR_NOT_AVAILABLE
+  producer_id: -1
+  producer_epoch: -1
+"#,
+    },
+    Difference {
+        api: "list_offsets",
+        case: "isolation levels that do not exist",
+        versions: 2..=3,
+        why: "FINDINGS.md, 2",
+        kafka: "error_code: UNKNOWN_SERVER_ERROR, timestamp: -1, offset: -1, leader_epoch: -1",
+        ottla: "error_code: NONE, timestamp: -1, offset: 4, leader_epoch: -1",
+    },
+    Difference {
+        api: "list_offsets",
+        case: "isolation levels that do not exist",
+        versions: 4..=10,
+        why: "FINDINGS.md, 2",
+        kafka: "error_code: UNKNOWN_SERVER_ERROR, timestamp: -1, offset: -1, leader_epoch: -1",
+        ottla: "error_code: NONE, timestamp: -1, offset: 4, leader_epoch: 0",
+    },
+    Difference {
+        api: "produce",
+        case: "sizes that cannot be",
+        versions: 8..=13,
+        why: "FINDINGS.md, 1",
+        kafka: "error_message: {text}",
+        ottla: "error_message: null",
     },
     Difference {
         api: "malformed",

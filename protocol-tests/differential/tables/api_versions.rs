@@ -29,6 +29,11 @@ const CASES: &[Case] = &[
             t.ask(&request.with_client_software_version(text(version)));
         }
     }),
+    case("more than once on a connection", 0..=4, |t| {
+        for _ in 0..2 {
+            t.ask(&request().with_client_software_name(text("")));
+        }
+    }),
 ];
 
 #[test]

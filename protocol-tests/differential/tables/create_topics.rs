@@ -131,6 +131,41 @@ const CASES: &[Case] = &[
     case("no topics", 2..=7, |t| {
         t.ask(&of(vec![]));
     }),
+    case("an internal topic", 2..=7, |t| {
+        t.group();
+        t.ask(&of(vec![creatable("__consumer_offsets")]));
+    }),
+    case("every kind of setting, at its limits", 5..=7, |t| {
+        let limits = [
+            ("retention.ms", "-1"),
+            ("retention.ms", "-2"),
+            ("segment.bytes", "1048576"),
+            ("segment.bytes", "1048575"),
+            ("max.message.bytes", "0"),
+            ("max.message.bytes", "-1"),
+            ("min.cleanable.dirty.ratio", "1"),
+            ("min.cleanable.dirty.ratio", "1.1"),
+            ("cleanup.policy", ""),
+            ("cleanup.policy", "delete,compact"),
+            ("cleanup.policy", "delete,delete"),
+            ("compression.type", "ZSTD"),
+            ("compression.zstd.level", "23"),
+            ("compression.gzip.level", "0"),
+            ("message.timestamp.type", "logappendtime"),
+            ("unclean.leader.election.enable", "TRUE"),
+            ("preallocate", "yes"),
+            ("flush.messages", " 7 "),
+            ("local.retention.ms", "-3"),
+            ("remote.storage.enable", "true"),
+            ("follower.replication.throttled.replicas", "*"),
+            ("follower.replication.throttled.replicas", "0:1,1:1"),
+            ("follower.replication.throttled.replicas", "nothing"),
+        ];
+        for (name, value) in limits {
+            t.note(&format!("{name}={value:?}"));
+            try_one(t, |it| it.with_configs(vec![config(name, Some(value))]));
+        }
+    }),
 ];
 
 #[test]

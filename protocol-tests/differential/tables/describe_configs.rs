@@ -81,6 +81,14 @@ const CASES: &[Case] = &[
         t.sorted(&["results"]).ask(&DescribeConfigsRequest::default().with_resources(resources));
         t.ask(&DescribeConfigsRequest::default());
     }),
+    case("a logger of a broker, client metrics, a group", 1..=4, |t| {
+        let (node, name) = (node_id().to_string(), t.name("group"));
+        t.learn("node", &node);
+        t.ask(&of(resource(8, &node, Some(&["no.such.logger"]))));
+        t.ask(&of(resource(8, "", Some(&["root"]))));
+        t.ask(&of(resource(16, &name, None)));
+        t.sorted(&["configs"]).ask(&of(resource(32, &name, None)));
+    }),
 ];
 
 #[test]

@@ -156,6 +156,29 @@ const CASES: &[Case] = &[
         let id = t.ask(&session(0, 0, vec![of(&topic, vec![partition(0, 77)])])).session_id;
         t.ask(&session(id, 1, vec![]));
     }),
+    case("limits of nothing", 4..=18, |t| {
+        let topic = filled(t, 1);
+        let small = partition(0, 0).with_partition_max_bytes(0);
+        t.note("0 bytes of a partition").ask(&request(vec![of(&topic, vec![small])]));
+        t.note("0 bytes of all").ask(&all_of(&topic).with_max_bytes(0));
+    }),
+    case("a partition twice", 4..=18, |t| {
+        let topic = filled(t, 1);
+        t.ask(&request(vec![of(&topic, vec![partition(0, 0), partition(0, 2)])]));
+    }),
+    case("two topics, in the order of the request", 4..=18, |t| {
+        let (one, other) = (filled(t, 1), filled(t, 1));
+        let request =
+            request(vec![of(&other, vec![partition(0, 2)]), of(&one, vec![partition(0, 2)])]);
+        t.ask(&request);
+    }),
+    case("a compressed batch", 10..=18, |t| {
+        let topic = t.topic(1);
+        for codec in 1..=4 {
+            produce(&topic, 0, &Batch::new().value("a", 1_000).attributes(codec));
+        }
+        t.ask(&all_of(&topic));
+    }),
 ];
 
 #[test]

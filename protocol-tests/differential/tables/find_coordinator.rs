@@ -3,7 +3,10 @@
 use kafka_protocol::messages::FindCoordinatorRequest;
 
 use super::{Case, case, check};
-use crate::client::text;
+use crate::broker::is_foreign;
+use crate::client::{call, text};
+use crate::codes::NONE;
+use crate::fixtures::until;
 
 /// In the version's field for keys.
 fn of(version: i16, kind: i8, keys: &[&str]) -> FindCoordinatorRequest {
@@ -34,6 +37,17 @@ const CASES: &[Case] = &[
     }),
     case("a share partition, from v6 on", 1..=5, |t| {
         t.ask(&of(t.version, 2, &["x:y:0"]));
+    }),
+    case("a transaction's coordinator", 1..=6, |t| {
+        let (v, name) = (t.version, t.name("transactional-id"));
+        until("the coordinator", || {
+            let answer = call(3, &of(3, 1, &[&name]));
+            !is_foreign() || answer.error_code == NONE
+        });
+        t.ask(&of(v, 1, &[&name]));
+    }),
+    case("no key", 0..=6, |t| {
+        t.ask(&of(t.version, 0, &[""]));
     }),
 ];
 

@@ -3,6 +3,7 @@
 use kafka_protocol::messages::{InitProducerIdRequest, ProducerId, TransactionalId};
 
 use super::{Case, case, check};
+use crate::broker::is_foreign;
 use crate::client::{call, text};
 use crate::codes::NONE;
 use crate::fixtures::until;
@@ -41,6 +42,12 @@ const CASES: &[Case] = &[
     case("only one of id and epoch", 3..=5, |t| {
         t.ask(&request().with_producer_id(ProducerId(1_000_000)));
         t.ask(&request().with_producer_epoch(3));
+    }),
+    case("a transactional id", 0..=5, |t| {
+        let id = TransactionalId(text(&t.name("transactional-id")));
+        let request = request().with_transactional_id(Some(id));
+        until("the coordinator", || !is_foreign() || call(4, &request).error_code == NONE);
+        t.hidden(&["producer_epoch"]).ask(&request);
     }),
 ];
 

@@ -97,6 +97,17 @@ const CASES: &[Case] = &[
         let member = t.known(Member::new(&group));
         t.ask(&of(t.version, &group, &member.id));
     }),
+    case("the leader's choice of a protocol", 0..=9, |t| {
+        let group = t.group();
+        let first = t.ask(&of(t.version, &group, "").with_protocols(protocols(&["a", "b"])));
+        let request = of(t.version, &group, &first.member_id);
+        t.ask(&request.with_protocols(protocols(&["b", "a"])));
+    }),
+    case("another protocol type in an empty group", 0..=9, |t| {
+        let group = t.group();
+        t.member(&group).leave();
+        t.ask(&of(t.version, &group, "").with_protocol_type(text("connect")));
+    }),
 ];
 
 #[test]

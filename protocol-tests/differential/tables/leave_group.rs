@@ -73,6 +73,13 @@ const CASES: &[Case] = &[
         t.note("an instance that is not the member's").ask(&leave(identity(&member.id, "j")));
         t.note("the instance alone").ask(&leave(identity("", "i")));
     }),
+    case("with a reason", 5..=5, |t| {
+        let group = t.group();
+        let member = t.member(&group);
+        let mut request = of(5, &group, &[&member.id]);
+        request.members[0].reason = Some(text("enough"));
+        t.ask(&request);
+    }),
 ];
 
 #[test]

@@ -108,6 +108,29 @@ const CASES: &[Case] = &[
     case("no topics", 1..=10, |t| {
         t.ask(&ListOffsetsRequest::default().with_replica_id((-1).into()));
     }),
+    case("isolation levels that do not exist", 2..=10, |t| {
+        let topic = filled(t);
+        for level in [2, -1] {
+            let request = of(&topic.name, vec![partition(0, LATEST)]);
+            t.try_ask(&request.with_isolation_level(level));
+        }
+    }),
+    case("the same timestamp in several batches", 1..=10, |t| {
+        let topic = t.topic(1);
+        for _ in 0..3 {
+            produce(&topic, 0, &Batch::new().value("a", 1_000).value("b", 1_000));
+        }
+        for timestamp in [1_000, 1_001] {
+            t.ask(&of(&topic.name, vec![partition(0, timestamp)]));
+        }
+    }),
+    case("a compressed batch", 1..=10, |t| {
+        let topic = t.topic(1);
+        produce(&topic, 0, &Batch::new().value("a", 1_000).value("b", 3_000).attributes(1));
+        for timestamp in [1_001, 3_000, MAX_TIMESTAMP] {
+            t.ask(&of(&topic.name, vec![partition(0, timestamp)]));
+        }
+    }),
 ];
 
 #[test]

@@ -71,6 +71,14 @@ const CASES: &[Case] = &[
         let request = named(&[]).with_include_cluster_authorized_operations(true);
         t.ask(&request);
     }),
+    case("the topic of the groups is internal", 0..=13, |t| {
+        t.group();
+        t.counted(&["partitions"]).ask(&named(&["__consumer_offsets"]));
+    }),
+    case("two topics", 0..=13, |t| {
+        let (one, other) = (t.topic(1), t.topic(1));
+        t.sorted(&["topics"]).ask(&named(&[&other.name, &one.name]));
+    }),
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-//! OffsetCommit: v2-9.
+//! OffsetCommit: v2-9. Not here: no group id, which makes a group that others believe is not there.
 
 use kafka_protocol::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
@@ -83,9 +83,8 @@ const CASES: &[Case] = &[
         t.ask(&one(&group, &unknown, 3));
         t.ask(&one(&group, "a b", 3));
     }),
-    case("no group id, no topics", 2..=9, |t| {
-        let (topic, group) = (t.topic(1), t.group());
-        t.ask(&one("", &topic.name, 3));
+    case("no topics", 2..=9, |t| {
+        let group = t.group();
         t.ask(&OffsetCommitRequest::default().with_group_id(group_id(&group)));
     }),
     case("a member's generation", 2..=9, |t| {
@@ -123,6 +122,18 @@ const CASES: &[Case] = &[
         second.client.send(crate::members::JOIN, &join);
         first.until_rebalance();
         t.ask(&by(&first, &topic.name));
+        committed(t, &group);
+    }),
+    case("a retention of its own, up to v4", 2..=4, |t| {
+        let (topic, group) = (t.topic(1), t.group());
+        for retention in [1_000_000, 0, -1] {
+            t.ask(&one(&group, &topic.name, 3).with_retention_time_ms(retention));
+        }
+        committed(t, &group);
+    }),
+    case("a partition twice", 2..=9, |t| {
+        let (topic, group) = (t.topic(1), t.group());
+        t.ask(&simple(&group, &topic.name, vec![partition(0, 3), partition(0, 4)]));
         committed(t, &group);
     }),
 ];

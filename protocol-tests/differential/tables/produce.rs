@@ -2,13 +2,15 @@
 //! Kafka does not answer at all.
 
 use bytes::Bytes;
-use kafka_protocol::messages::{FetchRequest, ProduceRequest};
+use kafka_protocol::messages::{FetchRequest, ProduceRequest, TransactionalId};
 use uuid::Uuid;
 
 use super::fetch::all_of;
 use super::{Case, case, check};
 use crate::batch::{Batch, now_ms};
+use crate::client::text;
 use crate::fixtures::{Topic, produce_request};
+use crate::produce::rechecked;
 
 /// One batch for partition 0.
 fn of(topic: &Topic, batch: &Batch) -> ProduceRequest {
@@ -174,6 +176,40 @@ const CASES: &[Case] = &[
         }
         t.note("the fifth back").ask(&of(&topic, &from_producer(1)));
         t.note("the sixth back").ask(&of(&topic, &from_producer(0)));
+    }),
+    case("fewer replicas in sync than min.insync.replicas", 3..=13, |t| {
+        let topic = t.topic_with(1, &[("min.insync.replicas", "2")]);
+        for acks in [-1, 1] {
+            t.note(&format!("acks {acks}")).ask(&of(&topic, &one()).with_acks(acks));
+        }
+    }),
+    case("the topic of the groups", 3..=12, |t| {
+        t.group();
+        let topic = Topic { name: "__consumer_offsets".to_owned(), id: Uuid::nil() };
+        t.ask(&of(&topic, &one()));
+    }),
+    case("a transactional id, and a batch of no transaction", 3..=12, |t| {
+        let topic = t.topic(1);
+        let id = t.name("transactional-id");
+        t.ask(&of(&topic, &one()).with_transactional_id(Some(TransactionalId(text(&id)))));
+    }),
+    case("sizes that cannot be", 3..=13, |t| {
+        let topic = t.topic(1);
+        for size in [0, -1, i32::MIN, 1_000_000] {
+            let mut batch = one().build().to_vec();
+            batch[8..12].copy_from_slice(&i32::to_be_bytes(size));
+            t.note(&format!("size {size}"));
+            t.ask(&produce_request(&topic, 0, Some(batch.into())));
+        }
+    }),
+    case("counts that do not fit the records", 3..=13, |t| {
+        let topic = t.topic(1);
+        for (at, number) in [(57, 3), (57, 0), (57, -1), (23, 5), (23, -1)] {
+            let mut batch = one().build().to_vec();
+            batch[at..at + 4].copy_from_slice(&i32::to_be_bytes(number));
+            t.note(&format!("{number} at byte {at}"));
+            t.ask(&produce_request(&topic, 0, Some(rechecked(batch))));
+        }
     }),
     case("an unknown producer may begin anywhere", 3..=13, |t| {
         let topic = t.topic(1);
