@@ -74,13 +74,13 @@ pub const DIFFERENCES: &[Difference] = &[
         versions: 1..=3,
         why: NO_TRANSACTIONS,
         kafka: r#"  error_code: NONE
-  error_message: ""
+  error_message: {text}
   node_id: {node-1}
   host: {host}
   port: {port}
 "#,
         ottla: r#"  error_code: COORDINATOR_NOT_AVAILABLE
-  error_message: ""
+  error_message: {text}
   node_id: -1
   host: ""
   port: -1
