@@ -206,12 +206,18 @@ const PRODUCE: &[Case] = &[
     }),
 ];
 
-const COMMIT: &[Case] = &[case("a group that was not added, one that was", 0..=4, |t| {
-    let (topic, group, it) = (t.topic(1), t.group(), producer(t));
-    t.ask(&it.commit(&group, &topic.name));
-    call(3, &it.add_offsets(&group));
-    t.ask(&it.commit(&group, &topic.name));
-})];
+/// The first not at v4: which of two codes Kafka says then depends on what it verifies at the same time.
+const COMMIT: &[Case] = &[
+    case("a group that was not added", 0..=3, |t| {
+        let (topic, group, it) = (t.topic(1), t.group(), producer(t));
+        t.ask(&it.commit(&group, &topic.name));
+    }),
+    case("a group that was added", 0..=4, |t| {
+        let (topic, group, it) = (t.topic(1), t.group(), producer(t));
+        call(3, &it.add_offsets(&group));
+        t.ask(&it.commit(&group, &topic.name));
+    }),
+];
 
 #[test]
 fn init_transactional() {
