@@ -272,7 +272,9 @@ fn a_data_directory_belongs_to_one_process() {
     assert_eq!(first.terminate().code, Some(0));
     let third = Process::spawn(&arguments, &[]);
     third.ready();
-    assert_eq!(third.terminate().code, Some(0), "the directory is free again");
+    let third = third.terminate();
+    assert_eq!(third.code, Some(0), "the directory is free again");
+    assert!(!third.stderr.contains("ERROR"), "an ordinary start: {third:?}");
 }
 
 #[test]

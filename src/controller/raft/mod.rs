@@ -19,8 +19,7 @@ use crate::{
 use log::Log;
 use network::NoPeers;
 use openraft::{
-    BasicNode, Config, Raft, RaftMetrics, SnapshotPolicy, TokioRuntime,
-    error::{ClientWriteError, InitializeError, RaftError},
+    BasicNode, Config, Raft, RaftMetrics, SnapshotPolicy, TokioRuntime, error::ClientWriteError,
     raft::ClientWriteResponse,
 };
 use state::State;
@@ -112,9 +111,9 @@ impl Drop for RaftQuorum {
 impl MetadataQuorum for RaftQuorum {
     async fn lead(&mut self) -> Result<i32, JournalError> {
         let members = BTreeMap::from([(self.node_id, BasicNode::default())]);
-        match self.raft.initialize(members).await {
-            Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-            Err(error) => return Err(failed(error)),
+        // Asked first: openraft refuses a second time, and logs that as an error.
+        if !self.raft.is_initialized().await.map_err(failed)? {
+            self.raft.initialize(members).await.map_err(failed)?;
         }
         let me = Some(self.node_id);
         let ready = |m: &RaftMetrics<u64, BasicNode>| {
