@@ -163,6 +163,8 @@ fn some_flaws_are_found_by_the_log() {
     let found = |bytes: Vec<u8>| check(7, bytes.into(), 70).unwrap_err().tells_log_start;
     assert!(found(bytes(Header { base_offset: 1, ..one(0) })));
     assert!(found(bytes(one(5))));
+    let old = check(6, bytes(one(5)).into(), 70).unwrap_err();
+    assert!(!old.tells_log_start, "an unknown codec is found before the log below v7");
     assert!(found(bytes(one(0x20))));
     assert!(found(bytes(Header { records_count: 2, ..one(0) })));
     assert!(!found(vec![]));
