@@ -48,6 +48,19 @@ stop_broker() {
   broker_pid=
 }
 
+# lists_api KEY: the broker's ApiVersions has this key.
+lists_api() {
+  local size
+  exec 8<> "/dev/tcp/${bootstrap%:*}/${bootstrap##*:}" || return
+  # Version 0, correlation id 1, no client id. The answer is an error code and an array of key, min, max.
+  printf '\0\0\0\12\0\22\0\0\0\0\0\1\377\377' >&8
+  size=$((16#$(head -c 4 <&8 | od -An -v -tx1 | tr -d ' \n')))
+  head -c "$size" <&8 | tail -c +11 | od -An -v -tx1 -w6 | grep -q "^ $(printf '%04x' "$1" | sed 's/../& /')"
+  local status=$?
+  exec 8>&-
+  return $status
+}
+
 # The first of two ports in a row on which nobody listens.
 free_ports() {
   local first

@@ -3,7 +3,6 @@
 //	franz-go check BOOTSTRAP UNIQUE     prints "N passed, N failed"
 //	franz-go produce BOOTSTRAP TOPIC    for compat/kill9: numbers what it sends until SIGTERM
 //	franz-go front LISTEN BROKER        for restarts: a listener that stays while the broker comes and goes
-//	franz-go has BOOTSTRAP API          exit code 0 if the broker lists it, e.g. AddPartitionsToTxn
 package main
 
 import (
@@ -19,7 +18,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 var passed, failed int
@@ -44,7 +42,7 @@ func must(err error) {
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "franz-go check BOOTSTRAP UNIQUE | produce BOOTSTRAP TOPIC | front LISTEN BROKER | has BOOTSTRAP API")
+		fmt.Fprintln(os.Stderr, "franz-go check BOOTSTRAP UNIQUE | produce BOOTSTRAP TOPIC | front LISTEN BROKER")
 		os.Exit(2)
 	}
 	switch os.Args[1] {
@@ -54,10 +52,6 @@ func main() {
 		produceUntilTerm(os.Args[2], os.Args[3])
 	case "front":
 		front(os.Args[2], os.Args[3])
-	case "has":
-		if !has(os.Args[2], os.Args[3]) {
-			os.Exit(1)
-		}
 	}
 }
 
@@ -65,21 +59,6 @@ func client(bootstrap string, options ...kgo.Opt) *kgo.Client {
 	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(bootstrap)}, options...)...)
 	must(err)
 	return c
-}
-
-func has(bootstrap, name string) bool {
-	c := client(bootstrap)
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	answer, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c)
-	must(err)
-	for _, api := range answer.ApiKeys {
-		if kmsg.NameForKey(api.ApiKey) == name {
-			return true
-		}
-	}
-	return false
 }
 
 func checks(bootstrap, unique string) {
