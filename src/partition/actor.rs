@@ -150,6 +150,7 @@ struct Actor {
     refused: u64,
     /// The last snapshot on its way to storage.
     snapshot: Option<Done>,
+    /// The newest that storage has, and the machine relies on.
     last_snapshot: Option<(Offset, Bytes)>,
 }
 
@@ -261,8 +262,6 @@ impl Actor {
         if !matches!(store.truncate(*log, log_end).await, Ok(Ok(()))) {
             return;
         }
-        // A snapshot that covers what was refused is of batches that are not there, whatever is appended next.
-        self.last_snapshot.take_if(|(offset, _)| *offset > log_end);
         if let Some(producers) = self.replayed(log_end).await {
             self.failed = false;
             self.refused = self.positions.borrow().refused;
@@ -282,10 +281,9 @@ impl Actor {
     }
 
     /// *What tells of producers is about to go.* If it cannot be read they will be strangers after a restart.
-    async fn keep_producers(&mut self) {
-        let log_end = self.positions.borrow().written;
-        let Some(producers) = self.replayed(log_end).await else { return };
-        self.put_snapshot(log_end, producers.encode());
+    async fn keep_producers(&mut self, offset: Offset) {
+        let Some(producers) = self.replayed(offset).await else { return };
+        self.put_snapshot(offset, producers.encode());
     }
 
     fn put_snapshot(&mut self, offset: Offset, bytes: Bytes) {
@@ -333,7 +331,7 @@ impl Actor {
             Effect::Deleted(caller, answer) => self.deleting.answer(caller, answer),
             Effect::SetHighWatermark(offset) => store.set_high_watermark(*log, offset),
             Effect::Snapshot(offset, bytes) => self.put_snapshot(offset, bytes),
-            Effect::KeepProducers => self.keep_producers().await,
+            Effect::KeepProducers(offset) => self.keep_producers(offset).await,
             Effect::SetEpochStart(epoch, start) => {
                 let done = store.set_epoch_start(*log, epoch, start);
                 done.await.unwrap_or(Err(StorageError::Closed))?;
@@ -444,9 +442,11 @@ pub(crate) fn recover(
     let opened = store.open(log, options)?;
     let OpenLog { log_start, log_end, high_watermark, epochs, snapshot, positions, .. } = opened;
     let producers = replay(store, log, snapshot.clone(), log_start, log_end)?;
+    let snapshot = snapshot.filter(|(_, bytes)| Producers::decode(bytes).is_ok());
+    let kept = snapshot.as_ref().map_or(0, |(offset, _)| *offset);
     let Positions { written, durable, .. } = *positions.borrow();
     let recovered =
-        Recovered { log_start, log_end, written, durable, high_watermark, epochs, producers };
+        Recovered { log_start, log_end, written, durable, high_watermark, epochs, producers, kept };
     Ok(Opened { recovered, positions, snapshot })
 }
 

@@ -104,6 +104,8 @@ pub struct Rules {
     pub producer_id_expiration_ms: i64,
     /// How often producers are looked through (`producer.id.expiration.check.interval.ms`).
     pub producer_id_check_ms: i64,
+    /// Batches after which the producers are kept anew.
+    pub producer_snapshot_batches: u64,
 }
 
 impl Rules {
@@ -116,6 +118,7 @@ impl Rules {
             deletes: config.cleanup_policy.delete,
             producer_id_expiration_ms: i64::MAX,
             producer_id_check_ms: i64::MAX,
+            producer_snapshot_batches: PRODUCER_SNAPSHOT_BATCHES,
         }
     }
 }
@@ -169,8 +172,8 @@ pub enum Effect {
     Sync,
     Publish(View),
     Reply(Caller, Result<Appended, Refused>),
-    /// Keep the producers of everything that is written, which may be less than the replica knows.
-    KeepProducers,
+    /// Keep the producers of the log up to this offset, which may be less than the replica knows.
+    KeepProducers(Offset),
     /// Raise the log start; durable when `LogStartSet` says so.
     SetLogStart(Caller, Offset),
     /// The answer to `DeleteRecords`: the log start.
@@ -192,6 +195,8 @@ pub struct Recovered {
     /// First offset of each leader epoch, ascending.
     pub epochs: Vec<(LeaderEpoch, Offset)>,
     pub producers: Producers,
+    /// Storage keeps the producers up to here; 0: it keeps none.
+    pub kept: Offset,
 }
 
 /// Stands for the high watermark in `DeleteRecords` (`DeleteRecordsRequest.HIGH_WATERMARK`).
@@ -245,6 +250,11 @@ pub struct Replica {
     keep_by: Option<Mono>,
     expire_by: Option<Mono>,
     batches_since_snapshot: u64,
+    /// The producers up to an offset. Storage gets them when the high watermark is there: it keeps few snapshots, and one that
+    /// covers batches which are taken back must not be in the place of one that can be used.
+    snapshot: Option<(Offset, Bytes)>,
+    /// The newest snapshot that storage has.
+    kept: Offset,
 }
 
 impl Replica {
@@ -286,6 +296,8 @@ impl Replica {
             keep_by: None,
             expire_by: None,
             batches_since_snapshot: 0,
+            snapshot: None,
+            kept: log.kept,
         }
     }
 
@@ -402,8 +414,11 @@ impl Replica {
         out.push(Effect::Store(NewBatch { summary, head: head(&summary), body }));
         self.sync_if_due(now, records, out);
         self.batches_since_snapshot += 1;
-        if self.batches_since_snapshot >= PRODUCER_SNAPSHOT_BATCHES {
-            self.snapshot(out);
+        if self.batches_since_snapshot >= self.rules.producer_snapshot_batches
+            && self.snapshot.is_none()
+        {
+            self.batches_since_snapshot = 0;
+            self.snapshot = Some((self.log_end, self.producers.encode()));
         }
         Appended {
             base_offset: summary.base_offset,
@@ -434,9 +449,13 @@ impl Replica {
         self.sync_by = None;
     }
 
-    fn snapshot(&mut self, out: &mut Vec<Effect>) {
-        self.batches_since_snapshot = 0;
-        out.push(Effect::Snapshot(self.log_end, self.producers.encode()));
+    fn keep_snapshot(&mut self, out: &mut Vec<Effect>) {
+        if let Some((offset, producers)) =
+            self.snapshot.take_if(|(offset, _)| *offset <= self.high_watermark)
+        {
+            self.kept = self.kept.max(offset);
+            out.push(Effect::Snapshot(offset, producers));
+        }
     }
 
     /// *Records are to be deleted*: who wrote them is kept first, because the log will not tell it any more. Also when writing
@@ -444,8 +463,9 @@ impl Replica {
     fn delete_records(&mut self, caller: Caller, before: Offset, out: &mut Vec<Effect>) {
         match self.deletion(before) {
             Ok(start) if start > self.log_start => {
-                if !self.producers.is_empty() {
-                    out.push(Effect::KeepProducers);
+                if start > self.kept && !self.producers.is_empty() {
+                    self.kept = self.high_watermark;
+                    out.push(Effect::KeepProducers(self.kept));
                 }
                 self.sync(out);
                 out.push(Effect::SetLogStart(caller, start));
@@ -512,6 +532,7 @@ impl Replica {
         if self.high_watermark != self.kept_high_watermark && self.keep_by.is_none() {
             self.keep_by = Some(now.mono.after_ms(KEEP_HIGH_WATERMARK_MS));
         }
+        self.keep_snapshot(out);
         self.publish(out);
         let too_few = self.under_min_isr();
         while self
@@ -612,6 +633,7 @@ impl Replica {
         self.failed = false;
         self.log_end = log_end;
         self.producers = producers;
+        self.snapshot = None;
         self.epochs.retain(|(_, start)| *start < log_end);
         if self.leading && self.epochs.last().is_none_or(|(epoch, _)| *epoch < self.leader_epoch) {
             self.begin_epoch(out);
@@ -630,7 +652,7 @@ impl Replica {
         self.answer_all(ErrorCode::NotLeaderOrFollower, out);
         out.push(Effect::SetHighWatermark(self.high_watermark));
         if !self.failed {
-            self.snapshot(out);
+            out.push(Effect::Snapshot(self.log_end, self.producers.encode()));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     cluster::names::CONSUMER_OFFSETS,
     controller::machine::{Controller, Settings},
     ids::{LogId, Offset, TopicId},
-    partition::Isolation,
+    partition::{Isolation, producers::Producers},
     storage::{HEAD_BYTES, LogStore},
     wire::batch::{self, Batch},
 };
@@ -28,6 +28,8 @@ pub struct Attempt {
 pub struct Known {
     /// Attempts by the offset that was answered.
     acknowledged: BTreeMap<Offset, u64>,
+    /// The last sequence that was acknowledged, by producer id: it is remembered even of what is deleted.
+    sequences: BTreeMap<i64, i32>,
     high_watermark: Offset,
     /// Records below it are gone, a client was told.
     log_start: Offset,
@@ -36,6 +38,17 @@ pub struct Known {
     /// A power cut may have taken what lies from here on; looked at when the partition is there again.
     at_risk: Option<Offset>,
     pub log: Option<LogId>,
+}
+
+impl Known {
+    /// Whoever was acknowledged is known, so that no retry is appended again.
+    fn remembered(&self, producers: &Producers, at: &str) {
+        let active = producers.active();
+        for (id, last) in &self.sequences {
+            let found = active.iter().find(|it| it.id == *id).map(|it| it.last_sequence);
+            assert!(found >= Some(*last), "{at}: producer {id} wrote {last}, known is {found:?}");
+        }
+    }
 }
 
 /// A value that OffsetFetch may answer.
@@ -100,8 +113,14 @@ impl History {
     }
 
     pub fn acknowledged(&mut self, attempt: u64, offset: Offset) {
-        let to = self.attempts[&attempt].to;
-        let known = self.partitions.entry(to).or_default();
+        let Attempt { to, bytes } = &self.attempts[&attempt];
+        let known = self.partitions.entry(*to).or_default();
+        let header = batch::check(9, bytes.clone(), usize::MAX).expect("it was sent").header;
+        if header.has_producer_id() {
+            let last = header.base_sequence + header.records_count - 1;
+            let newest = known.sequences.entry(header.producer_id).or_insert(last);
+            *newest = last.max(*newest);
+        }
         let before = known.acknowledged.insert(offset, attempt);
         self.counts.acknowledged += 1;
         assert!(
@@ -248,6 +267,7 @@ impl History {
             if let Some(safe) = known.at_risk.take() {
                 assert!(view.log_end >= safe, "{at}: ends at {}, {safe} was safe", view.log_end);
                 known.acknowledged.retain(|offset, _| *offset < view.log_end);
+                known.sequences.clear();
                 known.high_watermark = known.high_watermark.min(view.log_end);
             }
             // Who does not lead shows nothing; after a restart it knows the high watermark as last stored.
@@ -261,6 +281,7 @@ impl History {
                 known.high_watermark = view.high_watermark;
             }
             assert!(view.log_start <= view.high_watermark && view.high_watermark <= view.log_end);
+            known.remembered(hosted.replica.producers(), &at);
             let allowed = known.log_start..=known.deletion_asked;
             assert!(allowed.contains(&view.log_start), "{at}: {allowed:?} and {view:?}");
             if hosted.config.flush_messages == 1 {

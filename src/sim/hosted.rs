@@ -53,6 +53,9 @@ enum Then {
 /// An answer to an append.
 pub type Answer = (Who, Result<Appended, Refused>);
 
+/// Few, so that there are snapshots.
+const PRODUCER_SNAPSHOT_BATCHES: u64 = 5;
+
 /// This node.
 const NODE: NodeId = NodeId(1);
 
@@ -111,7 +114,8 @@ impl Hosted {
             config: watched,
             epochs: ArcSwap::from_pointee(recovered.epochs.clone()),
         });
-        let rules = Rules::of(&config);
+        let producer_snapshot_batches = PRODUCER_SNAPSHOT_BATCHES;
+        let rules = Rules { producer_snapshot_batches, ..Rules::of(&config) };
         let replica = Replica::new(NODE, rules, recovered);
         let (mailbox, _) = mpsc::channel(1);
         let (publish, view) = watch::channel(replica.view());
@@ -337,8 +341,7 @@ impl Hosted {
             Effect::Publish(view) => {
                 self.publish.send_replace(view);
             }
-            Effect::KeepProducers => {
-                let end = self.positions.borrow().written;
+            Effect::KeepProducers(end) => {
                 let (start, snapshot) = (self.replica.view().log_start, self.last_snapshot.clone());
                 if let Ok(producers) = actor::replay(&**store, log, snapshot, start, end) {
                     let bytes = producers.encode();

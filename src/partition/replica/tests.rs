@@ -16,6 +16,7 @@ fn rules() -> Rules {
         deletes: true,
         producer_id_expiration_ms: 1000,
         producer_id_check_ms: 100,
+        producer_snapshot_batches: 100,
     }
 }
 
@@ -28,6 +29,7 @@ fn empty() -> Recovered {
         high_watermark: 0,
         epochs: Vec::new(),
         producers: Producers::default(),
+        kept: 0,
     }
 }
 
@@ -508,6 +510,8 @@ fn records_are_deleted_when_storage_says_so() {
         .feed("start set", set(4, Ok(2)))
         .feed("start set", set(5, Err(ErrorCode::KafkaStorageError)))
         .feed("delete again", delete(6, 1))
+        .stored(4, 0)
+        .feed("delete more than is kept", delete(8, -1))
         .assigned(1, false, &[ME], &[ME])
         .feed("delete", delete(7, 3))
         .check(expect![[r#"
@@ -525,11 +529,10 @@ fn records_are_deleted_when_storage_says_so() {
             @0 delete below -2
                 Deleted(Caller(3), Err(OffsetOutOfRange))
             @0 delete
-                KeepProducers
+                KeepProducers(3)
                 Sync
                 SetLogStart(Caller(4), 2)
             @0 delete everything
-                KeepProducers
                 Sync
                 SetLogStart(Caller(5), 3)
             @0 start set
@@ -539,11 +542,44 @@ fn records_are_deleted_when_storage_says_so() {
                 Deleted(Caller(5), Err(KafkaStorageError))
             @0 delete again
                 Deleted(Caller(6), Ok(2))
+            @0 stored 4 0
+                publish epoch 0 leading true start 2 high watermark 4 end 4
+                reply #2 3..=3 time -1
+            @0 delete more than is kept
+                KeepProducers(4)
+                Sync
+                SetLogStart(Caller(8), 4)
             @0 assigned epoch 1 leading false
-                reply #2 NotLeaderOrFollower base offset 3
-                publish epoch 1 leading false start 2 high watermark 3 end 4
+                publish epoch 1 leading false start 2 high watermark 4 end 4
             @0 delete
                 Deleted(Caller(7), Err(NotLeaderOrFollower))
+        "#]]);
+}
+
+/// A start finds the snapshot of a clean stop.
+#[test]
+fn what_is_kept_is_not_kept_again() {
+    let log = Recovered { log_end: 9, written: 9, high_watermark: 9, kept: 7, ..empty() };
+    let delete = |caller, before| Input::DeleteRecords { caller: Caller(caller), before };
+    Script::new(rules(), log)
+        .assigned(0, true, &[ME], &[ME])
+        .produce(Acks::Assigned, 1, (9, 0, 0))
+        .feed("delete", delete(1, 7))
+        .feed("delete more", delete(2, 8))
+        .check(expect![[r#"
+            @0 assigned epoch 0 leading true
+                SetEpochStart(LeaderEpoch(0), 9)
+                publish epoch 0 leading true start 0 high watermark 9 end 9
+            @0 #1 append 1 Assigned of (9, 0, 0)
+                store 9..=9 epoch 0
+                reply #1 9..=9 time -1
+            @0 delete
+                Sync
+                SetLogStart(Caller(1), 7)
+            @0 delete more
+                KeepProducers(9)
+                Sync
+                SetLogStart(Caller(2), 8)
         "#]]);
 }
 
@@ -585,13 +621,39 @@ fn a_batch_gets_its_place_in_the_head() {
 }
 
 #[test]
-fn every_so_many_batches_the_producers_are_kept() {
-    let mut script = Script::leading(rules());
-    for _ in 0..2 * PRODUCER_SNAPSHOT_BATCHES + 1 {
-        script = script.append(Acks::Assigned, 1);
+fn every_so_many_batches_the_producers_are_kept_once_nothing_takes_them_back() {
+    let mut script = Script::leading(Rules { producer_snapshot_batches: 3, ..rules() });
+    for sequence in 0..8 {
+        script = script.produce(Acks::Leader, 1, (9, 0, sequence));
     }
-    let kept: Vec<&str> = script.text.lines().filter(|line| line.contains("snapshot")).collect();
-    assert_eq!(kept, ["    snapshot at 4096", "    snapshot at 8192"]);
+    script = script.stored(2, 0).stored(4, 0).append(Acks::Leader, 1).stored(8, 0).stored(9, 0);
+    let kept = |script: &Script| {
+        let lines = script.text.lines().filter(|line| line.contains("snapshot"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&script), ["    snapshot at 3", "    snapshot at 9"]);
+    for sequence in 8..11 {
+        script = script.produce(Acks::Leader, 1, (9, 0, sequence));
+    }
+    script = script.stored(11, 0).feed("failed", Input::Failed);
+    let producers = Producers::default();
+    script = script.feed("resumed", Input::Resumed { log_end: 11, producers });
+    script = script.append(Acks::Leader, 1).stored(12, 0);
+    assert_eq!(kept(&script).len(), 2, "the twelfth was refused");
+}
+
+/// Topics that are synced per request promise it after a power cut too.
+#[test]
+fn what_is_not_synced_may_be_taken_back() {
+    let rules = Rules { flush_messages: 1, producer_snapshot_batches: 3, ..rules() };
+    let mut script = Script::leading(rules);
+    for sequence in 0..3 {
+        script = script.produce(Acks::Leader, 1, (9, 0, sequence));
+    }
+    script = script.stored(3, 2);
+    assert!(!script.text.contains("snapshot"));
+    script = script.stored(3, 3);
+    assert!(script.text.contains("snapshot at 3"));
 }
 
 #[test]
