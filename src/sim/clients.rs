@@ -108,7 +108,7 @@ impl Clients {
             }
             50..62 => self.fetch(node, random, (topic, index)),
             62..65 => self.administer(node, random, topic),
-            65..68 => self.delete_records(node, random, (topic, index)),
+            65..70 => self.delete_records(node, random, (topic, index)),
             _ => {
                 let call = self.call();
                 self.members.act(node, random, &mut self.history, call)

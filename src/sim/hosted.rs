@@ -54,7 +54,7 @@ enum Then {
 pub type Answer = (Who, Result<Appended, Refused>);
 
 /// Few, so that there are snapshots.
-const PRODUCER_SNAPSHOT_BATCHES: u64 = 5;
+const PRODUCER_SNAPSHOT_BATCHES: u64 = 3;
 
 /// This node.
 const NODE: NodeId = NodeId(1);
