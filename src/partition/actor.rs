@@ -172,8 +172,7 @@ impl Actor {
                     Err(_) => return Err("the log was closed".into()),
                 },
                 (caller, result) = log_start_set(&mut self.log_starts) => {
-                    self.step(Input::LogStartSet { caller, result }).await;
-                    self.shared.epochs.store(Arc::new(self.replica.epochs().to_vec()));
+                    self.log_start_set(caller, result).await;
                 }
                 Ok(()) = self.new_config.changed() => self.configure().await,
                 taken = inbox.recv_many(&mut messages, MAILBOX_DRAIN_MAX) => {
@@ -262,6 +261,11 @@ impl Actor {
         if !matches!(store.truncate(*log, log_end).await, Ok(Ok(()))) {
             return;
         }
+        // A log of which all is deleted keeps no epoch when it is truncated: the machine must know that it is empty.
+        while !self.log_starts.is_empty() {
+            let (caller, result) = log_start_set(&mut self.log_starts).await;
+            self.log_start_set(caller, result).await;
+        }
         if let Some(producers) = self.replayed(log_end).await {
             self.failed = false;
             self.refused = self.positions.borrow().refused;
@@ -269,6 +273,11 @@ impl Actor {
             tracing::info!(topic = %topic_name, partition = index, log_end, "writing goes on");
             self.step(Input::Resumed { log_end, producers }).await;
         }
+    }
+
+    async fn log_start_set(&mut self, caller: Caller, result: Result<Offset, ErrorCode>) {
+        self.step(Input::LogStartSet { caller, result }).await;
+        self.shared.epochs.store(Arc::new(self.replica.epochs().to_vec()));
     }
 
     /// What the log up to `log_end` says of producers; None when it cannot be read.

@@ -226,11 +226,13 @@ async fn without_space_producers_are_told_and_afterwards_it_goes_on() {
 }
 
 /// A snapshot that falls due with a batch that is refused covers what is not there. Once the log had grown past it, it
-/// would make the producer's retry a duplicate: acknowledged, and lost.
+/// would make the producer's retry a duplicate: acknowledged, and lost. The one before it is needed still.
 #[tokio::test]
 async fn a_snapshot_of_what_a_full_disk_refused_does_not_outlive_it() {
     let running = start(config()).await;
-    let last = PRODUCER_SNAPSHOT_BATCHES as i32 - 1;
+    running.append(sequenced(7, 0, 0)).await.unwrap();
+    assert_eq!(running.handle.delete_records(-1).await, Ok(1));
+    let last = PRODUCER_SNAPSHOT_BATCHES as i32 - 2;
     for sequence in 0..last {
         running.append(sequenced(5, 0, sequence)).await.unwrap();
     }
@@ -249,11 +251,12 @@ async fn a_snapshot_of_what_a_full_disk_refused_does_not_outlive_it() {
     };
     full(sequenced(5, 0, last)).await;
     for sequence in 0..3 {
-        assert_eq!(again(6, sequence).await, i64::from(last + sequence));
+        assert_eq!(again(6, sequence).await, i64::from(last + 1 + sequence));
     }
     full(sequenced(6, 0, 3)).await;
-    assert_eq!(again(5, last).await, i64::from(last + 3), "it was never there");
-    assert_eq!(again(6, 3).await, i64::from(last + 4));
+    assert_eq!(again(5, last).await, i64::from(last + 4), "it was never there");
+    assert_eq!(again(6, 3).await, i64::from(last + 5));
+    assert_eq!(again(7, 0).await, 0, "a retry of what is deleted");
 }
 
 #[tokio::test]
@@ -480,6 +483,32 @@ async fn records_can_be_deleted_without_space() {
     };
     assert_eq!(next, 2);
     assert_eq!(running.append(sequenced(5, 0, 1)).await.unwrap().base_offset, 1, "a retry");
+}
+
+/// Storage forgets the epoch of an empty log when writing goes on, which may be before the deletion is answered.
+#[tokio::test]
+async fn an_epoch_outlives_all_that_was_written_in_it() {
+    // Somewhere between the question and the answer.
+    for pause in 0..8 {
+        let running = start(config()).await;
+        running.append(sequenced(5, 0, 0)).await.unwrap();
+        running.store.set_full(true);
+        running.append(batch(&[1])).await.unwrap_err();
+        let space = async {
+            for _ in 0..pause {
+                tokio::task::yield_now().await;
+            }
+            running.store.set_full(false);
+        };
+        let (deleted, ()) = tokio::join!(running.handle.delete_records(-1), space);
+        assert_eq!(deleted, Ok(1));
+        while running.append(batch(&[1])).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let store = Arc::new(running.store.crash(&mut |all| all));
+        let running = running.restart(store, config()).await;
+        assert_eq!((running.handle.view().log_start, running.handle.epoch_at(1)), (1, 0));
+    }
 }
 
 #[tokio::test]

@@ -244,8 +244,7 @@ impl Hosted {
             && (self.inbox.is_empty() || random.chance(500))
             && let Some((caller, result)) = self.log_starts.pop_front()
         {
-            self.step(now, Input::LogStartSet { caller, result });
-            self.shared.epochs.store(Arc::new(self.replica.epochs().to_vec()));
+            self.log_start_set(now, caller, result);
             return format!("log start {result:?}");
         }
         match self.inbox.pop_front() {
@@ -306,6 +305,11 @@ impl Hosted {
         self.answers.extend(left.into_iter().map(|who| (who, Err(gone))));
     }
 
+    fn log_start_set(&mut self, now: Now, caller: Caller, result: Result<Offset, ErrorCode>) {
+        self.step(now, Input::LogStartSet { caller, result });
+        self.shared.epochs.store(Arc::new(self.replica.epochs().to_vec()));
+    }
+
     fn fail(&mut self, now: Now) {
         if !self.failed {
             self.failed = true;
@@ -318,6 +322,9 @@ impl Hosted {
         let truncated = self.shared.store.truncate(self.log, log_end).try_recv();
         if !matches!(truncated, Ok(Ok(()))) {
             return "cannot resume".to_owned();
+        }
+        while let Some((caller, result)) = self.log_starts.pop_front() {
+            self.log_start_set(now, caller, result);
         }
         let (log_start, snapshot) = (self.replica.view().log_start, self.last_snapshot.clone());
         let replayed = actor::replay(&*self.shared.store, self.log, snapshot, log_start, log_end);
