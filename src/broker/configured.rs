@@ -2,6 +2,12 @@
 
 use super::{stopped::start, *};
 use crate::{cluster::record::Resource, controller::Change};
+use futures_util::poll;
+use std::pin::pin;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 const TOO_LARGE: i16 = 10;
 
@@ -41,4 +47,44 @@ async fn partitions_follow_their_topic_their_broker_and_the_cluster() {
     again.set(cluster(), None).await;
     assert_eq!((again.produce("t").await, again.produce("u").await), (0, 0));
     again.shutdown().await.unwrap();
+}
+
+/// It used to be made anew for each topic of a request.
+#[tokio::test]
+async fn what_is_in_effect_is_made_once_until_it_changes() {
+    let broker = start(Arc::new(Mem::new())).await;
+    let now = || broker.ctx.in_effect.borrow().clone();
+    let first = now();
+    assert_eq!(broker.create("t").await, 0);
+    broker.set(Resource::Topic("t".into()), Some(("flush.ms", "9"))).await;
+    broker.set(Resource::Broker(Some(NodeId(2))), Some(("max.connections", "9"))).await;
+    assert!(Arc::ptr_eq(&first, &now()));
+    broker.set(Resource::Broker(None), Some(("max.connections", "9"))).await;
+    assert_eq!((first.max_connections, now().max_connections), (i32::MAX, 9));
+    broker.shutdown().await.unwrap();
+}
+
+/// An ApiVersions v0, answered.
+async fn asked(client: &mut TcpStream) {
+    client.write_all(&[0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff]).await.unwrap();
+    let length = client.read_i32().await.unwrap();
+    client.read_exact(&mut vec![0; length as usize]).await.unwrap();
+}
+
+#[tokio::test]
+async fn listeners_follow_max_connections() {
+    let broker = start(Arc::new(Mem::new())).await;
+    let mut first = TcpStream::connect(broker.addr()).await.unwrap();
+    asked(&mut first).await;
+    broker.set(Resource::Broker(None), Some(("max.connections", "1"))).await;
+    let mut second = TcpStream::connect(broker.addr()).await.unwrap();
+    {
+        let mut waits = pin!(asked(&mut second));
+        assert!(poll!(&mut waits).is_pending());
+        asked(&mut first).await;
+        assert!(poll!(&mut waits).is_pending(), "no connection is free");
+        broker.set(Resource::Broker(None), None).await;
+        waits.await;
+    }
+    broker.shutdown().await.unwrap();
 }

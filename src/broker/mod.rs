@@ -108,6 +108,7 @@ impl Broker {
         let ctx = Arc::new(Ctx {
             config: config.clone(),
             image: Arc::new(ArcSwap::from_pointee(Image::default())),
+            in_effect: watch::Sender::new(config.clone()),
             partitions: Arc::new(partition::Registry::default()),
             log_dir: partition::LogDir::new(config.log_dir.as_deref(), store.clone()),
             groups: Arc::new(group::Coordinator::new(config.offsets_topic_num_partitions as usize)),

@@ -11,7 +11,10 @@ use crate::{
         names::CONSUMER_OFFSETS,
         record::{PartitionState, Resource},
     },
-    config::{Config, topic::LogConfig},
+    config::{
+        Config,
+        topic::{self, LogConfig},
+    },
     handlers::Ctx,
     ids::{LogId, NodeId},
     machine::clock::Clock,
@@ -52,41 +55,59 @@ impl Reconciler {
             blocking(move || store.belongs_to(new.cluster_id())).await?;
         }
         let changes = new.changes_since(&old);
+        let (before, broker) = self.broker_config(&new, &changes);
         self.retire_shards(&changes);
-        self.start_partitions(&new, &changes).await?;
+        self.start_partitions(&broker, &new, &changes).await?;
         self.assign(&changes).await;
-        self.configure(&new, &changes);
+        self.configure(&before, &broker, &new, &changes);
         self.forget_offsets(&changes);
         self.ctx.image.store(new.clone());
+        if !Arc::ptr_eq(&before, &broker) {
+            self.ctx.in_effect.send_replace(broker);
+        }
         self.stop_partitions(&changes).await?;
         self.applied.send_replace(new.offset);
         Ok(())
     }
 
+    /// What was in effect on this broker, and what is with `image`: the same where nothing has changed.
+    fn broker_config(&self, image: &Image, changes: &Changes) -> (Arc<Config>, Arc<Config>) {
+        let before = self.ctx.in_effect.borrow().clone();
+        let of_this_broker = |it: &Resource| match it {
+            Resource::Broker(id) => id.is_none_or(|id| id == self.node),
+            _ => false,
+        };
+        let now = match changes.configs.iter().any(of_this_broker) {
+            true => Arc::new(image.config_of(self.node, &self.ctx.config)),
+            false => before.clone(),
+        };
+        (before, now)
+    }
+
     async fn start_partitions(
         &mut self,
+        broker: &Config,
         image: &Arc<Image>,
         changes: &Changes,
     ) -> Result<(), StorageError> {
-        let broker = image.config_of(self.node, &self.ctx.config);
         let mut wanted: Vec<(Arc<Topic>, i32, LogConfig)> = Vec::new();
         for topic in &changes.added {
             if topic.name == CONSUMER_OFFSETS {
                 self.ctx.groups.set_partitions(topic.partitions.len());
             }
-            let config = log_config(&broker, image, &topic.name);
+            let config = log_config(broker, image, &topic.name);
             let all = 0..topic.partitions.len() as i32;
             wanted.extend(all.map(|p| (topic.clone(), p, config.clone())));
         }
         for (topic, partitions) in &changes.changed {
-            let config = log_config(&broker, image, &topic.name);
+            let config = log_config(broker, image, &topic.name);
             wanted.extend(partitions.iter().map(|p| (topic.clone(), *p, config.clone())));
         }
         wanted.retain(|(topic, p, _)| {
             topic.partitions[*p as usize].replicas.contains(&self.node)
                 && self.ctx.partitions.get(topic.id, *p).is_none()
         });
-        let (this, known, broker) = (&*self, &self.logs, &broker);
+        let (this, known) = (&*self, &self.logs);
         let opened: Vec<(logs::Name, LogId, partition::Handle)> = stream::iter(wanted)
             .map(|(topic, p, config)| async move {
                 let name = (topic.id, p);
@@ -185,13 +206,8 @@ impl Reconciler {
     }
 
     /// Tells partitions that run already what has changed of their topic's settings, or of the broker's behind them.
-    fn configure(&self, image: &Image, changes: &Changes) {
-        let broker = image.config_of(self.node, &self.ctx.config);
-        let of_brokers = |it: &Resource| match it {
-            Resource::Broker(id) => id.is_none_or(|id| id == self.node),
-            _ => false,
-        };
-        let topics: Vec<&Arc<Topic>> = if changes.configs.iter().any(of_brokers) {
+    fn configure(&self, before: &Config, broker: &Config, image: &Image, changes: &Changes) {
+        let topics: Vec<&Arc<Topic>> = if topic::defaults_differ(before, broker) {
             image.topics().collect()
         } else {
             let changed = changes.configs.iter().filter_map(|it| match it {
@@ -201,7 +217,7 @@ impl Reconciler {
             changed.collect()
         };
         for topic in topics {
-            let config = log_config(&broker, image, &topic.name);
+            let config = log_config(broker, image, &topic.name);
             for p in 0..topic.partitions.len() as i32 {
                 if let Some(partition) = self.ctx.partitions.get(topic.id, p) {
                     partition.configure(config.clone());

@@ -146,6 +146,11 @@ pub fn validate(config: &Config, overrides: &BTreeMap<String, String>) -> Result
     Ok(())
 }
 
+/// Whether a topic may be set otherwise under `a` than under `b`, whatever it sets itself.
+pub fn defaults_differ(a: &Config, b: &Config) -> bool {
+    table::all().any(|it| default_of(it, &a.values) != default_of(it, &b.values))
+}
+
 /// The value of a topic setting in canonical form; None: null.
 pub(super) fn effective(
     values: &Values,

@@ -30,7 +30,10 @@ use crate::{
         },
     },
 };
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 pub const API: Api = Api::new(33, "AlterConfigs", 0, 2, 2);
 
@@ -104,11 +107,8 @@ pub(super) async fn alter(
     for resource in resources {
         *times.entry((resource.kind, resource.name.as_str())).or_default() += 1;
     }
-    let judge = {
-        let image = ctx.image.load();
-        let node = NodeId(ctx.config.node_id);
-        Judge { node, config: image.config_of(node, &ctx.config), image: (**image).clone() }
-    };
+    let node = NodeId(ctx.config.node_id);
+    let judge = Judge { node, config: ctx.config_now(), image: ctx.image.load_full() };
     let mut results = Vec::with_capacity(resources.len());
     let (mut places, mut changes) = (Vec::new(), Vec::new());
     for (at, resource) in resources.iter().enumerate() {
@@ -144,8 +144,8 @@ fn invalid_request(message: impl Into<String>) -> Refusal {
 struct Judge {
     node: NodeId,
     /// What is in effect on this broker.
-    config: Config,
-    image: Image,
+    config: Arc<Config>,
+    image: Arc<Image>,
 }
 
 impl Judge {

@@ -6,9 +6,8 @@
 
 use super::Ctx;
 use crate::{
-    config::describe,
+    config::{Config, describe},
     controller::{Created, NewTopic, Refusal},
-    ids::NodeId,
     session::Session,
     wire::{
         StrBytes,
@@ -32,11 +31,13 @@ pub async fn handle(
     let asked: Vec<TopicName> = request.topics.iter().map(|topic| topic.name.clone()).collect();
     let topics = request.topics.into_iter().map(wanted).collect();
     let created = ctx.controller.create_topics(topics, request.validate_only, request.timeout_ms);
-    let results = match created.await {
+    let created = created.await;
+    let config = ctx.config_now();
+    let results = match created {
         Ok(results) => results
             .into_iter()
             .map(|(name, result)| match result {
-                Ok(created) => success(ctx, name, created),
+                Ok(created) => success(&config, name, created),
                 Err(refusal) => failure(TopicName(StrBytes::from_string(name)), refusal),
             })
             .collect(),
@@ -65,9 +66,8 @@ fn wanted(topic: CreatableTopic) -> NewTopic {
     }
 }
 
-fn success(ctx: &Ctx, name: String, created: Created) -> CreatableTopicResult {
-    let config = ctx.image.load().config_of(NodeId(ctx.config.node_id), &ctx.config);
-    let configs = describe::topic(&config, &created.configs).into_iter().map(|entry| {
+fn success(config: &Config, name: String, created: Created) -> CreatableTopicResult {
+    let configs = describe::topic(config, &created.configs).into_iter().map(|entry| {
         CreatableTopicConfigs::default()
             .with_name(StrBytes::from_string(entry.name.into_owned()))
             .with_value(entry.value.map(StrBytes::from_string))

@@ -16,7 +16,6 @@ use crate::{
         describe::{self, Entry, Name},
         setting::Type,
     },
-    ids::NodeId,
     limits::DESCRIBED_SETTINGS_MAX,
     session::Session,
     wire::{
@@ -41,9 +40,7 @@ pub async fn handle(
     _version: i16,
     request: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
-    let image = ctx.image.load();
-    let config = image.config_of(NodeId(ctx.config.node_id), &ctx.config);
-    describe(&config, &image, &request)
+    describe(&ctx.config_now(), &ctx.image.load(), &request)
 }
 
 fn describe(

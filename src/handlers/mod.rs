@@ -130,6 +130,8 @@ pub struct Ctx {
     pub config: Arc<Config>,
     /// The committed image this node has applied.
     pub image: Arc<ArcSwap<Image>>,
+    /// `config` under the dynamic settings of that image.
+    pub in_effect: watch::Sender<Arc<Config>>,
     pub partitions: Arc<partition::Registry>,
     pub log_dir: partition::LogDir,
     pub groups: Arc<group::Coordinator>,
@@ -143,6 +145,11 @@ pub struct Ctx {
 }
 
 impl Ctx {
+    /// What is in effect on this broker.
+    fn config_now(&self) -> Arc<Config> {
+        self.in_effect.borrow().clone()
+    }
+
     /// Asks a group's coordinator what may take long. Whoever still waits when the broker stops is told NOT_COORDINATOR and
     /// looks for another one at once, as on Kafka. Errors as `group::Coordinator::call`.
     async fn await_group(

@@ -277,7 +277,13 @@ impl Handle {
 
     /// Applies changed topic settings, to batches that are queued later.
     pub fn configure(&self, config: LogConfig) {
-        self.0.shared.config.send_replace(config);
+        self.0.shared.config.send_if_modified(|now| {
+            let changes = *now != config;
+            if changes {
+                *now = config;
+            }
+            changes
+        });
     }
 
     /// Applies what the image says of leader and in-sync set.

@@ -319,3 +319,21 @@ fn a_topic_is_described_as_kafka_describes_it() {
         with_internal.iter().find(|entry| entry.name == "internal.segment.bytes").unwrap();
     assert_eq!((internal.value.as_deref(), internal.source), (Some("100"), Source::Topic));
 }
+
+#[test]
+fn only_what_topics_fall_back_to_makes_a_difference() {
+    let with = |name: &str, value: &str| {
+        let set = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        Config::default().with_dynamic(&set, &BTreeMap::new())
+    };
+    for (name, value, differ) in [
+        ("foo", "1", false),
+        ("max.connections", "7", false),
+        ("log.retention.ms", "604800000", false),
+        ("log.retention.ms", "5", true),
+        // Without effect unless a topic sets its codec.
+        ("compression.gzip.level", "3", true),
+    ] {
+        assert_eq!(defaults_differ(&Config::default(), &with(name, value)), differ, "{name}");
+    }
+}
