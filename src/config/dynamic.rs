@@ -3,7 +3,7 @@
 //! A setting is looked for in this order: the broker's own dynamic one, the cluster's, what was given at start, the default.
 //! Names that Kafka does not know are kept for plug-ins, as there. Texts of refusals are Kafka's, who names its own classes
 //! in some. Stricter than Kafka: listeners and classes cannot be changed, because nothing here would follow.
-//! Not here: `max.connections` and `producer.id.expiration.ms` reach what is opened later (the settings say so).
+//! Not here: `producer.id.expiration.ms` reaches what is opened later (the setting says so).
 
 use super::{
     Config,

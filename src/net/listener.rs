@@ -1,18 +1,20 @@
 //! A listening socket and the connections it accepted.
 
 use super::{Dispatch, Settings, buffers::Buffers, connection, connection::End};
-use crate::{config::Listener, handlers::Ctx, ids::NodeId, limits, session::Session};
+use crate::{config::Listener, handlers::Ctx, limits, session::Session};
+use futures_util::{Stream, StreamExt, stream};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
     select,
-    sync::{Semaphore, watch},
+    sync::watch,
     task::{JoinError, JoinHandle, JoinSet},
     time::{sleep, timeout},
 };
@@ -71,16 +73,23 @@ pub fn serve(
     ctx: Arc<Ctx>,
     shutdown: watch::Receiver<bool>,
 ) -> Result<JoinHandle<()>, BindError> {
-    let node = NodeId(ctx.config.node_id);
-    let settings = Settings::of(&ctx.image.load().config_of(node, &ctx.config));
-    serve_with(bound, index, ctx, settings, shutdown)
+    let mut config = ctx.in_effect.subscribe();
+    let settings = Settings::of(&config.borrow_and_update());
+    let limits = stream::unfold(config, |mut config| async move {
+        config.changed().await.ok()?;
+        let max = Settings::of(&config.borrow_and_update()).connections_max;
+        Some((max, config))
+    });
+    serve_with(bound, index, ctx, settings, limits, shutdown)
 }
 
+/// `limits` says how many connections there may be from now on. Fewer close none: who is there stays.
 pub(super) fn serve_with<D: Dispatch>(
     bound: BoundListener,
     index: usize,
     dispatch: D,
     settings: Settings,
+    limits: impl Stream<Item = usize> + Send + 'static,
     shutdown: watch::Receiver<bool>,
 ) -> Result<JoinHandle<()>, BindError> {
     let BoundListener { socket, listener, .. } = bound;
@@ -88,7 +97,7 @@ pub(super) fn serve_with<D: Dispatch>(
         .listen(settings.backlog)
         .and_then(|()| TcpListener::from_std(socket.into()))
         .map_err(|error| refusal(&listener, error))?;
-    Ok(tokio::spawn(accept(listening, index, dispatch, settings, shutdown)))
+    Ok(tokio::spawn(accept(listening, index, dispatch, settings, limits, shutdown)))
 }
 
 async fn accept<D: Dispatch>(
@@ -96,25 +105,27 @@ async fn accept<D: Dispatch>(
     index: usize,
     dispatch: D,
     settings: Settings,
+    limits: impl Stream<Item = usize>,
     mut shutdown: watch::Receiver<bool>,
 ) {
-    let connections_max = settings.connections_max.min(limits::CONNECTIONS_MAX);
-    let slots = Arc::new(Semaphore::new(connections_max));
+    let mut connections_max = settings.connections_max;
+    let mut limits = pin!(limits.fuse());
     let buffers = Buffers::new(settings.request_bytes_max);
     let stopping = shutdown.clone();
     let mut connections = JoinSet::new();
     loop {
-        let (slot, accepted) = select! {
+        let accepted = select! {
             biased;
             _ = shutdown.wait_for(|stop| *stop) => break,
             Some(ended) = connections.join_next() => {
                 note_end(ended);
                 continue;
             }
-            accepted = async {
-                let slot = slots.clone().acquire_owned().await;
-                (slot, listening.accept().await)
-            } => accepted,
+            Some(max) = limits.next() => {
+                connections_max = max;
+                continue;
+            }
+            accepted = listening.accept(), if connections.len() < connections_max => accepted,
         };
         let (socket, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -128,7 +139,6 @@ async fn accept<D: Dispatch>(
         connections.spawn(async move {
             let session = Session::new(peer, index);
             let end = connection::run(socket, session, dispatch, settings, buffers, stopping).await;
-            drop(slot);
             (peer, end)
         });
     }

@@ -18,7 +18,7 @@ pub use listener::{BindError, BoundListener, bind, serve};
 use crate::{
     config::Config,
     handlers::{self, Begun, Ctx},
-    limits::OpenFiles,
+    limits::{CONNECTIONS_MAX, OpenFiles},
     session::Session,
 };
 use bytes::Bytes;
@@ -40,7 +40,7 @@ impl Dispatch for Arc<Ctx> {
 struct Settings {
     /// `socket.request.max.bytes`.
     request_bytes_max: usize,
-    /// `max.connections`, of one listener; less when the process may not open as many files.
+    /// `max.connections`, of one listener; less when the process may not open as many files. May change.
     connections_max: usize,
     /// `socket.listen.backlog.size`: connections that may wait to be accepted.
     backlog: i32,
@@ -52,9 +52,10 @@ impl Settings {
     fn of(config: &Config) -> Settings {
         // What one listener does not use another could: but so nobody has to count together.
         let files = OpenFiles::of_process().connections / config.listeners.len().max(1);
+        let most = files.min(CONNECTIONS_MAX);
         Settings {
             request_bytes_max: usize::try_from(config.socket_request_max_bytes).unwrap_or(0),
-            connections_max: usize::try_from(config.max_connections).unwrap_or(0).min(files),
+            connections_max: usize::try_from(config.max_connections).unwrap_or(0).min(most),
             backlog: config.socket_listen_backlog_size,
             idle: u64::try_from(config.connections_max_idle_ms).ok().map(Duration::from_millis),
         }

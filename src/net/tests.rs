@@ -6,7 +6,7 @@ use crate::{
     handlers::{Answer, FileRange, Slice},
     limits,
 };
-use futures_util::future::BoxFuture;
+use futures_util::{Stream, future::BoxFuture, stream};
 use std::{
     future::{pending, ready},
     io::Write,
@@ -52,11 +52,19 @@ fn start(
     settings: Settings,
     handler: impl Fn(Bytes) -> BoxFuture<'static, Begun> + Send + Sync + 'static,
 ) -> Server {
+    start_with(settings, stream::pending(), handler)
+}
+
+fn start_with(
+    settings: Settings,
+    limits: impl Stream<Item = usize> + Send + 'static,
+    handler: impl Fn(Bytes) -> BoxFuture<'static, Begun> + Send + Sync + 'static,
+) -> Server {
     let bound = bind(&local(0)).unwrap();
     let addr = bound.addr();
     let (stop, shutdown) = watch::channel(false);
-    let task =
-        listener::serve_with(bound, 0, Stand(Arc::new(handler)), settings, shutdown).unwrap();
+    let stand = Stand(Arc::new(handler));
+    let task = listener::serve_with(bound, 0, stand, settings, limits, shutdown).unwrap();
     Server { addr, stop, task }
 }
 
@@ -587,6 +595,24 @@ async fn connections_above_the_limit_wait() {
 }
 
 #[tokio::test]
+async fn the_limit_of_connections_changes_while_it_is_reached() {
+    let (limit, mut changes) = mpsc::unbounded_channel();
+    let limits = stream::poll_fn(move |task| changes.poll_recv(task));
+    let server = start_with(Settings { connections_max: 1, ..SETTINGS }, limits, echo);
+    let mut first = Client::to(&server).await;
+    first.send(METADATA, b"1").await;
+    assert_eq!(first.answer().await, b"1");
+    let mut second = Client::to(&server).await;
+    second.send(METADATA, b"2").await;
+    limit.send(2).unwrap();
+    assert_eq!(second.answer().await, b"2");
+    limit.send(1).unwrap();
+    drop(limit);
+    first.send(METADATA, b"3").await;
+    assert_eq!(first.answer().await, b"3", "who is there stays");
+}
+
+#[tokio::test]
 async fn a_port_in_use_is_named() {
     let server = start(SETTINGS, echo);
     let error = bind(&local(server.addr.port())).unwrap_err().to_string();
@@ -602,7 +628,8 @@ async fn all_interfaces_means_both_families() {
     let bound = bind(&Listener { host: None, ..local(0) }).unwrap();
     let addr = bound.addr();
     let (_stop, shutdown) = watch::channel(false);
-    listener::serve_with(bound, 0, Stand(Arc::new(echo)), SETTINGS, shutdown).unwrap();
+    let (stand, limits) = (Stand(Arc::new(echo)), stream::pending());
+    listener::serve_with(bound, 0, stand, SETTINGS, limits, shutdown).unwrap();
     TcpStream::connect(("127.0.0.1", addr.port())).await.unwrap();
     if addr.is_ipv6() {
         TcpStream::connect(("::1", addr.port())).await.unwrap();

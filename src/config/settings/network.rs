@@ -55,7 +55,7 @@ pub const SETTINGS: &[Setting] = &[
         Int,
         Some("2147483647"),
         AtLeast(0),
-        "Most client connections of the node. A change while it runs has effect at its next start.",
+        "Most client connections of each listener.",
     )
     .dynamic(),
     off("max.connections.per.ip", Int, Some("2147483647"), AtLeast(0)).dynamic(),
