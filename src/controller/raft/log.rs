@@ -10,7 +10,7 @@ use super::{
 };
 use crate::storage::{Put, Space};
 use openraft::{
-    Entry, LogId, LogState, OptionalSend, RaftLogReader, Vote,
+    Entry, EntryPayload, LogId, LogState, OptionalSend, RaftLogReader, Vote,
     storage::{LogFlushed, RaftLogStorage},
 };
 use parking_lot::Mutex;
@@ -32,6 +32,8 @@ const PAGE: usize = 256;
 pub struct Log {
     values: Values,
     ends: Arc<Mutex<Ends>>,
+    /// Bytes of the entries that were there when the log was opened.
+    pub bytes_at_open: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,11 +56,17 @@ impl Log {
             values.get_json(Space::RaftMeta, PURGED).await.map_err(storage)?;
         let committed: Option<LogId<u64>> =
             values.get_json(Space::RaftMeta, COMMITTED).await.map_err(storage)?;
-        let mut log = Log { values, ends: Arc::new(Mutex::new(Ends { purged, last: purged })) };
+        let ends = Arc::new(Mutex::new(Ends { purged, last: purged }));
+        let mut log = Log { values, ends, bytes_at_open: 0 };
         let first = purged.map_or(0, |id| id.index + 1);
         let entries = log.try_get_log_entries(first..).await.map_err(storage)?;
         let last = entries.last().map_or(purged, |entry| Some(entry.log_id));
         log.ends.lock().last = last;
+        let bytes = |entry: &Entry<TypeConfig>| match &entry.payload {
+            EntryPayload::Normal(text) => text.len(),
+            EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+        };
+        log.bytes_at_open = entries.iter().map(bytes).sum();
         if committed > last {
             let show = |id: Option<LogId<u64>>| id.map_or(0, |id| id.index);
             let lost =

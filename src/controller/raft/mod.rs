@@ -41,6 +41,8 @@ openraft::declare_raft_types!(
 
 /// Entries after which the image is written down and the log before it can go.
 const SNAPSHOT_AFTER: u64 = 10_000;
+/// The same in bytes of entries: those that change configs are large.
+const SNAPSHOT_AFTER_BYTES: usize = 32 << 20;
 /// Entries that stay although a snapshot holds them, for voters that are a little behind.
 const KEPT_ENTRIES: u64 = 1_000;
 
@@ -58,6 +60,9 @@ pub struct RaftQuorum {
     /// Of the leadership this node proposes in.
     term: u64,
     proposed: u64,
+    /// Bytes of entries since the last snapshot that was asked for by bytes.
+    unkept_bytes: usize,
+    snapshot_after_bytes: usize,
     /// In order of the tickets; the last is `proposed`.
     in_flight: VecDeque<oneshot::Receiver<Written>>,
     closed: bool,
@@ -73,6 +78,7 @@ impl RaftQuorum {
         let storage = |error: openraft::StorageError<u64>| StartError::Storage(error.to_string());
         let values = Values::new(store);
         let log = Log::open(values.clone(), accept_data_loss).await?;
+        let unkept_bytes = log.bytes_at_open;
         let (state, images) = State::open(values).await.map_err(storage)?;
         let node_id = u64::try_from(node_id.0).map_err(|_| failed("a negative node id"))?;
         let raft =
@@ -86,9 +92,22 @@ impl RaftQuorum {
             images,
             term: 0,
             proposed: 0,
+            unkept_bytes,
+            snapshot_after_bytes: SNAPSHOT_AFTER_BYTES,
             in_flight,
             closed: false,
         })
+    }
+
+    /// Has the image written down, and lets go of what the snapshot before holds: the log is never longer than two such
+    /// stretches, whatever `KEPT_ENTRIES` says.
+    async fn compact(&mut self) -> Result<(), JournalError> {
+        self.unkept_bytes = 0;
+        let before = self.metrics.borrow().snapshot;
+        if let Some(before) = before {
+            self.raft.trigger().purge_log(before.index).await.map_err(failed)?;
+        }
+        self.raft.trigger().snapshot().await.map_err(failed)
     }
 }
 
@@ -127,6 +146,10 @@ impl MetadataQuorum for RaftQuorum {
     }
 
     async fn propose(&mut self, entry: String) -> Result<Ticket, JournalError> {
+        self.unkept_bytes += entry.len();
+        if self.unkept_bytes > self.snapshot_after_bytes {
+            self.compact().await?;
+        }
         let written = self.raft.client_write_ff(entry).await.map_err(failed)?;
         self.in_flight.push_back(written);
         self.proposed += 1;

@@ -107,3 +107,27 @@ async fn a_store_that_fails_ends_the_leadership() {
     let proposed = quorum.propose(entry(1)).await;
     assert!(proposed.is_err() || quorum.committed().await.is_err());
 }
+
+/// One entry can be megabytes of configs, and ten thousand of them used to be kept.
+#[tokio::test]
+async fn large_entries_do_not_stay_in_the_log() {
+    let disk = Arc::new(Mem::new());
+    let (mut quorum, _) = start(&disk).await;
+    let stored = || {
+        let entries = disk.scan(Space::RaftLog, vec![]..vec![u8::MAX; 9], 1000).unwrap();
+        entries.iter().map(|(_, entry)| entry.len()).sum::<usize>()
+    };
+    quorum.snapshot_after_bytes = 10 * entry(100).len();
+    let mut longest = 0;
+    for id in 100..200 {
+        quorum.propose(entry(id)).await.unwrap();
+        quorum.committed().await.unwrap();
+        longest = longest.max(stored());
+    }
+    let one = stored() / disk.scan(Space::RaftLog, vec![]..vec![u8::MAX; 9], 1000).unwrap().len();
+    assert!(longest < 35 * one, "{longest} bytes, {one} an entry");
+    drop(quorum);
+    let (quorum, _) = start(&disk).await;
+    assert_eq!(quorum.images().borrow().next_producer_id(), 199);
+    assert!(quorum.unkept_bytes > 0, "what is there counts");
+}
