@@ -88,9 +88,16 @@ pub const CONFIGS_BYTES_MAX: usize = 64 << 10;
 pub const CONFIG_VALUE_CHARACTERS_MAX: usize = i16::MAX as usize;
 /// Resources one request may change configs of; thousands of topics at once are far below.
 pub const ALTERED_RESOURCES_MAX: usize = 10_000;
-/// Groups and client metrics subscriptions that set configs: anybody may name new ones, and they go only when their last
-/// config does.
-pub const CONFIGURED_GROUPS_MAX: usize = 10_000;
+/// Bytes of all configs one request changes, with the names of their resources: one metadata entry. Throttles of thousands
+/// of replicas, the longest there are, stay below.
+pub const ALTERED_BYTES_MAX: usize = 4 << 20;
+/// The same for all configs that groups and client metrics subscriptions set, each with `CONFIG_BYTES` more: anybody may name
+/// new ones, and they go only when their last config does.
+pub const NAMED_CONFIGS_BYTES_MAX: usize = 16 << 20;
+/// What a config takes in an image beside its names and its value.
+pub const CONFIG_BYTES: usize = 128;
+/// Bytes of a regular expression: each eight of them may stand for a large class of characters, a third of a millisecond.
+pub const PATTERN_BYTES_MAX: usize = 1 << 10;
 /// Memory of all fetch sessions; beyond it clients go on with full fetch requests.
 pub const FETCH_SESSIONS_BYTES_MAX: usize = 64 << 20;
 /// Memory of one partition in a fetch session, without its topic's name: its share of a hash map and of a B-tree.

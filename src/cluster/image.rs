@@ -109,6 +109,10 @@ impl Image {
     pub fn configured(&self) -> impl Iterator<Item = &Resource> {
         self.configs.keys()
     }
+    /// The same with what they set.
+    pub fn all_configs(&self) -> impl Iterator<Item = (&Resource, &Configs)> {
+        self.configs.iter().map(|(resource, configs)| (resource, configs.as_ref()))
+    }
     /// What `config` of broker `node` becomes under the dynamic configs of brokers.
     pub fn config_of(&self, node: NodeId, config: &Config) -> Config {
         let none = Configs::new();

@@ -6,7 +6,10 @@ use super::{Controller, RECORDS_MAX, Refusal};
 use crate::{
     cluster::{Record, image::Configs, names, record::Resource},
     config::{self, Config, alter::Alteration, client_metrics},
-    limits::{CONFIG_VALUE_CHARACTERS_MAX, CONFIGS_BYTES_MAX, CONFIGURED_GROUPS_MAX},
+    limits::{
+        ALTERED_BYTES_MAX, CONFIG_BYTES, CONFIG_VALUE_CHARACTERS_MAX, CONFIGS_BYTES_MAX,
+        NAMED_CONFIGS_BYTES_MAX,
+    },
     wire::ErrorCode,
 };
 
@@ -28,16 +31,21 @@ impl Controller {
         records: &mut Vec<Record>,
     ) -> Vec<Result<(), Refusal>> {
         let config = self.config();
-        let groups = self.image.configured().filter(|it| is_named_by_anybody(it)).count();
-        let mut room = CONFIGURED_GROUPS_MAX.saturating_sub(groups);
+        let named = self.image.all_configs().filter(|(it, _)| is_named_by_anybody(it));
+        let mut named: usize = named.map(|(resource, configs)| kept_bytes(resource, configs)).sum();
         let mut made = Vec::new();
         let mut alter = |(resource, change): &(Resource, Change)| {
             let now = self.image.configs(resource);
             let then = changed(resource, &now, change)?;
-            if now.is_empty() && !then.is_empty() && is_named_by_anybody(resource) {
-                room = room.checked_sub(1).ok_or_else(no_room)?;
-            }
             self.check(&config, resource, &then)?;
+            if is_named_by_anybody(resource) {
+                let (less, more) = (kept_bytes(resource, &now), kept_bytes(resource, &then));
+                let sum = named - less + more;
+                if more > less && sum > NAMED_CONFIGS_BYTES_MAX {
+                    return Err(no_room());
+                }
+                named = sum;
+            }
             let gone = now.keys().filter(|name| !then.contains_key(*name)).map(|name| (name, None));
             let set = then.iter().filter(|(name, value)| now.get(*name) != Some(*value));
             made.extend(gone.chain(set.map(|(name, value)| (name, Some(value)))).map(
@@ -50,7 +58,7 @@ impl Controller {
             Ok(())
         };
         let results: Vec<Result<(), Refusal>> = changes.iter().map(&mut alter).collect();
-        if made.len() > RECORDS_MAX {
+        if made.len() > RECORDS_MAX || made.iter().map(bytes).sum::<usize>() > ALTERED_BYTES_MAX {
             let message = "Unable to perform excessively large batch operation.";
             let refusal = Refusal::new(ErrorCode::PolicyViolation, message);
             return results.into_iter().map(|_| Err(refusal.clone())).collect();
@@ -158,8 +166,34 @@ fn list_default(resource: &Resource, name: &str) -> Option<Option<&'static str>>
 }
 
 fn no_room() -> Refusal {
-    let message = format!("More than {CONFIGURED_GROUPS_MAX} groups have configs");
+    let message = format!(
+        "The configs of all groups and client metrics subscriptions take more than \
+         {NAMED_CONFIGS_BYTES_MAX} bytes"
+    );
     Refusal::new(ErrorCode::PolicyViolation, message)
+}
+
+/// Bytes of the names and the value in a record.
+fn bytes(record: &Record) -> usize {
+    match record {
+        Record::Config { resource, name, value } => {
+            resource_name(resource).len() + name.len() + value.as_ref().map_or(0, String::len)
+        }
+        _ => 0,
+    }
+}
+
+/// Bytes of what `resource` sets: a snapshot has its name with each.
+fn kept_bytes(resource: &Resource, configs: &Configs) -> usize {
+    let each = CONFIG_BYTES + resource_name(resource).len();
+    configs.iter().map(|(name, value)| each + name.len() + value.len()).sum()
+}
+
+fn resource_name(resource: &Resource) -> &str {
+    match resource {
+        Resource::Topic(name) | Resource::Group(name) | Resource::ClientMetrics(name) => name,
+        Resource::Broker(_) => "",
+    }
 }
 
 /// Whether it exists because somebody has named it.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     config::alter::{Alteration, Op},
-    limits::{CONFIGS_BYTES_MAX, CONFIGURED_GROUPS_MAX},
+    limits::{CONFIGS_BYTES_MAX, NAMED_CONFIGS_BYTES_MAX},
 };
 
 fn some(resource: Resource, alterations: &[(&str, Op, &str)]) -> (Resource, Change) {
@@ -198,17 +198,41 @@ fn what_configs_take_is_bounded() {
     let words = "config: 44 Unable to perform excessively large batch operation.\n";
     assert_eq!(refused, words.repeat(3) + "0 records\n");
 
-    let group =
-        |n: usize| all(of_group(&n.to_string()), &[("consumer.session.timeout.ms", "50000")]);
-    script.send(alter((0..CONFIGURED_GROUPS_MAX).map(group).collect()));
-    let fresh = outcome(&mut script, alter(vec![group(CONFIGURED_GROUPS_MAX)]));
-    assert_eq!(
-        fresh,
-        format!("config: 44 More than {CONFIGURED_GROUPS_MAX} groups have configs\n0 records\n")
+    let name = "g".repeat(30_000);
+    let group = |n: usize| {
+        all(of_group(&format!("{name}{n}")), &[("consumer.session.timeout.ms", "50000")])
+    };
+    let refused = outcome(&mut script, alter((0..150).map(group).collect()));
+    assert_eq!(refused, words.repeat(150) + "0 records\n");
+}
+
+/// Names count too: anybody may think of long ones.
+#[test]
+fn what_groups_and_subscriptions_take_is_bounded() {
+    let mut script = cluster(&[1]);
+    let name = "g".repeat(30_000);
+    let group = |n: usize, timeout: &str| {
+        all(of_group(&format!("{name}{n}")), &[("consumer.session.timeout.ms", timeout)])
+    };
+    let room = NAMED_CONFIGS_BYTES_MAX / 30_163;
+    for from in (0..room).step_by(100) {
+        let some = (from..room.min(from + 100)).map(|n| group(n, "50000"));
+        script.send(alter(some.collect())).unchecked();
+    }
+    let metrics = |size| {
+        let resource = Resource::ClientMetrics("m".to_owned());
+        alter(vec![all(resource, &[("metrics", &*"x".repeat(size)), ("match", "")])])
+    };
+    assert_eq!(outcome(&mut script, metrics(10)), "config: altered\n2 records\n");
+    let refused = format!(
+        "config: 44 The configs of all groups and client metrics subscriptions take more than \
+         {NAMED_CONFIGS_BYTES_MAX} bytes\n0 records\n"
     );
-    let known = alter(vec![all(of_group("7"), &[("consumer.session.timeout.ms", "50001")])]);
-    assert_eq!(outcome(&mut script, known), "config: altered\n1 records\n");
-    script.send(alter(vec![all(of_group("7"), &[])]));
-    let fresh = outcome(&mut script, alter(vec![group(CONFIGURED_GROUPS_MAX)]));
+    assert_eq!(outcome(&mut script, metrics(32_000)), refused);
+    assert_eq!(outcome(&mut script, alter(vec![group(room, "50000")])), refused);
+    let changed = outcome(&mut script, alter(vec![group(7, "50001")]));
+    assert_eq!(changed, "config: altered\n1 records\n");
+    script.send(alter(vec![all(of_group(&format!("{name}7")), &[])]));
+    let fresh = outcome(&mut script, alter(vec![group(room, "50000")]));
     assert_eq!(fresh, "config: altered\n1 records\n");
 }
