@@ -5,7 +5,7 @@
 //! commits.
 //!
 //! Other than Kafka 4.1.1, which never answers it, a request that names a resource twice gets the answer that
-//! IncrementalAlterConfigs gives.
+//! IncrementalAlterConfigs gives; and broker `01` is `1`, where Kafka keeps configs for it that nobody ever uses.
 //! Not here: what may be set, in `config` and `controller::machine::configs`.
 
 use super::Ctx;
@@ -31,6 +31,7 @@ use crate::{
     },
 };
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -50,24 +51,21 @@ pub async fn handle(
     _version: i16,
     request: AlterConfigsRequest,
 ) -> AlterConfigsResponse {
-    let asked = |configs: Vec<_>| Asked::All(configs);
     let resources: Vec<Altered> = request
         .resources
         .into_iter()
         .map(|it| Altered {
             kind: it.resource_type,
             name: it.resource_name,
-            asked: asked(it.configs.into_iter().map(|it| (it.name, it.value)).collect()),
+            asked: Asked::All(it.configs.into_iter().map(|it| (it.name, it.value)).collect()),
         })
         .collect();
-    let results = alter(ctx, &resources, request.validate_only).await;
-    let responses = resources.into_iter().zip(results).map(|(resource, result)| {
-        let (code, message) = outcome(result);
+    let responses = alter(ctx, resources, request.validate_only).await.map(|it| {
         AlterConfigsResourceResponse::default()
-            .with_error_code(code)
-            .with_error_message(message)
-            .with_resource_type(resource.kind)
-            .with_resource_name(resource.name)
+            .with_error_code(it.code)
+            .with_error_message(it.message)
+            .with_resource_type(it.kind)
+            .with_resource_name(it.name)
     });
     AlterConfigsResponse::default().with_responses(responses.collect())
 }
@@ -79,22 +77,48 @@ pub(super) struct Altered {
     pub asked: Asked,
 }
 
+impl Altered {
+    /// The same for all names of the same resource: brokers are numbers, and `01` is one.
+    fn identity(&self) -> (i8, Cow<'_, str>) {
+        let number = match self.kind {
+            BROKER | BROKER_LOGGER => self.name.parse::<i32>().ok(),
+            _ => None,
+        };
+        (self.kind, number.map_or(Cow::Borrowed(&*self.name), |id| Cow::Owned(id.to_string())))
+    }
+}
+
 /// What a request asks of a resource: names, codes of operations and values, as they came.
 pub(super) enum Asked {
     Some(Vec<(StrBytes, i8, Option<StrBytes>)>),
     All(Vec<(StrBytes, Option<StrBytes>)>),
 }
 
-/// What an answer says.
-pub(super) fn outcome(result: Result<(), Refusal>) -> (i16, Option<StrBytes>) {
-    match result {
-        Ok(()) => (0, None),
-        Err(refusal) => (refusal.code.code(), refusal.message.map(StrBytes::from_string)),
-    }
+/// What an answer says of a resource.
+pub(super) struct Outcome {
+    pub kind: i8,
+    pub name: StrBytes,
+    pub code: i16,
+    pub message: Option<StrBytes>,
 }
 
-/// One result for each, in order.
+/// One for each, in order.
 pub(super) async fn alter(
+    ctx: &Ctx,
+    resources: Vec<Altered>,
+    validate_only: bool,
+) -> impl Iterator<Item = Outcome> {
+    let results = results(ctx, &resources, validate_only).await;
+    resources.into_iter().zip(results).map(|(Altered { kind, name, .. }, result)| {
+        let (code, message) = match result {
+            Ok(()) => (0, None),
+            Err(refusal) => (refusal.code.code(), refusal.message.map(StrBytes::from_string)),
+        };
+        Outcome { kind, name, code, message }
+    })
+}
+
+async fn results(
     ctx: &Ctx,
     resources: &[Altered],
     validate_only: bool,
@@ -103,16 +127,16 @@ pub(super) async fn alter(
         let refuse = |_| Err(invalid_request("Too many resources in one request"));
         return resources.iter().map(refuse).collect();
     }
-    let mut times: HashMap<(i8, &str), usize> = HashMap::new();
+    let mut times: HashMap<(i8, Cow<str>), usize> = HashMap::new();
     for resource in resources {
-        *times.entry((resource.kind, resource.name.as_str())).or_default() += 1;
+        *times.entry(resource.identity()).or_default() += 1;
     }
     let node = NodeId(ctx.config.node_id);
     let judge = Judge { node, config: ctx.config_now(), image: ctx.image.load_full() };
     let mut results = Vec::with_capacity(resources.len());
     let (mut places, mut changes) = (Vec::new(), Vec::new());
     for (at, resource) in resources.iter().enumerate() {
-        let twice = times.get(&(resource.kind, resource.name.as_str())) != Some(&1);
+        let twice = times.get(&resource.identity()) != Some(&1);
         let judged = match &resource.asked {
             _ if twice => Err(invalid_request("Each resource must appear at most once.")),
             Asked::Some(asked) if resource.kind == BROKER_LOGGER => {
@@ -289,15 +313,10 @@ fn check_wellformed<'a>(
     let missing = |(_, op, value): &(_, Option<i8>, &Option<StrBytes>)| {
         value.is_none() && *op != Some(Op::Delete as i8)
     };
-    let nulls: Vec<&str> = asked.clone().filter(missing).map(|(name, ..)| name.as_str()).collect();
+    let nulls: Vec<&str> = asked.filter(missing).map(|(name, ..)| name.as_str()).collect();
     if !nulls.is_empty() {
         let names = nulls.join(", ");
         return Err(invalid_request(format!("Null value not supported for : {names}")));
-    }
-    // Kafka's protocol has no longer ones, ours only in older versions.
-    let mut texts = asked.flat_map(|(name, _, value)| std::iter::once(name).chain(value));
-    if texts.any(|text| text.len() > i16::MAX as usize) {
-        return Err(invalid_request("A config's name or value is too long"));
     }
     Ok(())
 }
@@ -317,4 +336,35 @@ fn change(asked: &Asked) -> Result<Change, Refusal> {
         Ok(Alteration { name: name.to_string(), op, value: text(value) })
     };
     alterations.iter().map(read).collect::<Result<_, Refusal>>().map(Change::Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two thousand names of one broker used to be two thousand changes of it, each within its bounds.
+    #[test]
+    fn a_broker_has_one_name() {
+        let same = |kind, a: &'static str, b: &'static str| {
+            let named = |name| Altered {
+                kind,
+                name: StrBytes::from_static_str(name),
+                asked: Asked::All(Vec::new()),
+            };
+            named(a).identity() == named(b).identity()
+        };
+        let cases = [
+            (BROKER, "1", "01", true),
+            (BROKER, "1", "+1", true),
+            (BROKER_LOGGER, "1", "001", true),
+            (BROKER, "1", "", false),
+            (BROKER, "1", "10", false),
+            (BROKER, "x", "0x", false),
+            (GROUP, "1", "01", false),
+            (TOPIC, "1", "01", false),
+        ];
+        for (kind, a, b, expected) in cases {
+            assert_eq!(same(kind, a, b), expected, "{kind} {a} {b}");
+        }
+    }
 }

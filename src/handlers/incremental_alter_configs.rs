@@ -5,7 +5,7 @@
 
 use super::{
     Ctx,
-    alter_configs::{Altered, Asked, alter, outcome},
+    alter_configs::{Altered, Asked, alter},
 };
 use crate::{
     session::Session,
@@ -35,14 +35,12 @@ pub async fn handle(
             Altered { kind: it.resource_type, name: it.resource_name, asked }
         })
         .collect();
-    let results = alter(ctx, &resources, request.validate_only).await;
-    let responses = resources.into_iter().zip(results).map(|(resource, result)| {
-        let (code, message) = outcome(result);
+    let responses = alter(ctx, resources, request.validate_only).await.map(|it| {
         AlterConfigsResourceResponse::default()
-            .with_error_code(code)
-            .with_error_message(message)
-            .with_resource_type(resource.kind)
-            .with_resource_name(resource.name)
+            .with_error_code(it.code)
+            .with_error_message(it.message)
+            .with_resource_type(it.kind)
+            .with_resource_name(it.name)
     });
     IncrementalAlterConfigsResponse::default().with_responses(responses.collect())
 }
