@@ -1,7 +1,18 @@
 //! What is set while a broker runs reaches the partitions that run.
 
 use super::{stopped::start, *};
-use crate::{cluster::record::Resource, controller::Change};
+use crate::{
+    cluster::{names::CONSUMER_OFFSETS, record::Resource},
+    controller::Change,
+    handlers::offset_commit,
+    wire::{
+        StrBytes,
+        messages::{
+            GroupId, OffsetCommitRequest, TopicName,
+            offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic},
+        },
+    },
+};
 use futures_util::poll;
 use std::pin::pin;
 use tokio::{
@@ -10,6 +21,7 @@ use tokio::{
 };
 
 const TOO_LARGE: i16 = 10;
+const UNKNOWN_SERVER_ERROR: i16 = -1;
 
 impl Broker {
     /// Sets one setting, or nothing.
@@ -86,5 +98,35 @@ async fn listeners_follow_max_connections() {
         broker.set(Resource::Broker(None), None).await;
         waits.await;
     }
+    broker.shutdown().await.unwrap();
+}
+
+/// What a coordinator writes together used to be bounded by what its broker was started with.
+#[tokio::test]
+async fn coordinators_follow_their_topic() {
+    let broker = start(Arc::new(Mem::new())).await;
+    assert_eq!(broker.create("t").await, 0);
+    broker.ctx.controller.create_internal_topic(CONSUMER_OFFSETS).await.unwrap();
+    let commit = || async {
+        let metadata = StrBytes::from_string("m".repeat(3000));
+        let partition =
+            OffsetCommitRequestPartition::default().with_committed_metadata(Some(metadata));
+        let topic = OffsetCommitRequestTopic::default()
+            .with_name(TopicName(StrBytes::from_static_str("t")))
+            .with_partitions(vec![partition]);
+        let request = OffsetCommitRequest::default()
+            .with_group_id(GroupId(StrBytes::from_static_str("g")))
+            .with_generation_id_or_member_epoch(-1)
+            .with_topics(vec![topic]);
+        let mut session = crate::session::Session::new(([127, 0, 0, 1], 1).into(), 0);
+        let answer = offset_commit::handle(&broker.ctx, &mut session, 8, request).await;
+        answer.topics[0].partitions[0].error_code
+    };
+    assert_eq!(commit().await, 0);
+    let offsets = || Resource::Topic(CONSUMER_OFFSETS.into());
+    broker.set(offsets(), Some(("max.message.bytes", "2000"))).await;
+    assert_eq!(commit().await, UNKNOWN_SERVER_ERROR);
+    broker.set(offsets(), None).await;
+    assert_eq!(commit().await, 0);
     broker.shutdown().await.unwrap();
 }

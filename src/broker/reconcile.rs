@@ -221,6 +221,10 @@ impl Reconciler {
             for p in 0..topic.partitions.len() as i32 {
                 if let Some(partition) = self.ctx.partitions.get(topic.id, p) {
                     partition.configure(config.clone());
+                    if topic.name == CONSUMER_OFFSETS {
+                        let max = partition.max_message_bytes();
+                        self.ctx.groups.message_max_bytes(p as usize, max);
+                    }
                 }
             }
         }
@@ -285,7 +289,11 @@ impl Reconciler {
 }
 
 fn log_config(broker: &Config, image: &Image, topic: &str) -> LogConfig {
-    LogConfig::resolve(broker, &image.configs(&Resource::Topic(topic.to_owned())))
+    let overrides = image.configs(&Resource::Topic(topic.to_owned()));
+    if overrides.is_empty() {
+        return broker.topic_defaults.clone();
+    }
+    LogConfig::resolve(broker, &overrides)
 }
 
 /// Runs what may touch the disk off the async threads.

@@ -31,7 +31,8 @@ pub async fn load(
     partition: &partition::Handle,
     config: &Config,
 ) -> Result<GroupMachine, StorageError> {
-    let mut machine = GroupMachine::new(Settings::of(config));
+    let settings = Settings::of(config, partition.max_message_bytes());
+    let mut machine = GroupMachine::new(settings);
     let View { log_start, high_watermark, .. } = partition.view();
     let (mut from, mut replayed) = (log_start, 0usize);
     while from < high_watermark {
@@ -263,7 +264,8 @@ pub async fn run(
         let image = topics.newest();
         handle.send(Event::Topics(image.clone()));
         groups.set_shard(index as usize, Some(handle.clone()));
-        // Whoever deleted a topic meanwhile found nobody to tell.
+        // Whoever deleted a topic meanwhile, or set the log's limit, found nobody to tell.
+        handle.send(Event::MessageMaxBytes(partition.max_message_bytes()));
         let newer = topics.newest();
         if newer.offset != image.offset {
             handle.send(Event::Topics(newer));

@@ -34,8 +34,6 @@ impl Config {
         values.set_dynamic(Level::Cluster, cluster);
         values.set_dynamic(Level::Broker, broker);
         Config {
-            message_max_bytes: values.int("message.max.bytes"),
-            min_insync_replicas: values.int("min.insync.replicas"),
             topic_defaults: LogConfig::of(&values, &Default::default()),
             max_connections: values.int("max.connections"),
             producer_id_expiration_ms: values.int("producer.id.expiration.ms"),
@@ -189,6 +187,9 @@ fn check_reconfiguration(old: &Values, new: &Values) -> Result<(), String> {
         let wrong = |why: String| {
             Err(format!("Dynamic thread count update validation failed for {name}={then}, {why}"))
         };
+        if then < 1 {
+            return wrong("value should be at least 1".to_owned());
+        }
         if then < now / 2 {
             return wrong(format!("value should be at least half the current value {now}"));
         }

@@ -52,9 +52,6 @@ pub struct Config {
     pub default_replication_factor: i16,
     pub auto_create_topics_enable: bool,
     pub delete_topic_enable: bool,
-    /// Of a record batch, also of those coordinators write; a topic may set another (`max.message.bytes`).
-    pub message_max_bytes: i32,
-    pub min_insync_replicas: i32,
     /// What a topic gets that sets nothing.
     pub topic_defaults: topic::LogConfig,
 
@@ -154,8 +151,6 @@ impl Config {
             default_replication_factor: short(values.long("default.replication.factor")),
             auto_create_topics_enable: values.flag("auto.create.topics.enable"),
             delete_topic_enable: values.flag("delete.topic.enable"),
-            message_max_bytes: values.int("message.max.bytes"),
-            min_insync_replicas: values.int("min.insync.replicas"),
             topic_defaults: topic::LogConfig::of(&values, &Default::default()),
             socket_request_max_bytes: values.int("socket.request.max.bytes"),
             socket_listen_backlog_size: values.int("socket.listen.backlog.size"),

@@ -28,7 +28,8 @@ fn environment(variables: &[(&str, &str)]) -> Sources {
 fn defaults_are_kafkas_and_dev_changes_defaults_only() {
     let kafka = Config::default();
     assert_eq!(kafka.log_dir.as_deref(), Some(Path::new("./ottla-data")));
-    assert_eq!((kafka.node_id, kafka.num_partitions, kafka.message_max_bytes), (1, 1, 1048588));
+    let most = kafka.topic_defaults.max_message_bytes;
+    assert_eq!((kafka.node_id, kafka.num_partitions, most), (1, 1, 1048588));
     assert_eq!(kafka.group_initial_rebalance_delay_ms, 3000);
     assert_eq!(kafka.group_min_session_timeout_ms, 6000);
     assert_eq!(kafka.offsets_topic_num_partitions, 50);

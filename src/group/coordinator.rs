@@ -97,6 +97,13 @@ impl Coordinator {
         }
     }
 
+    /// Tells the shard of partition `index` what its log takes from now on.
+    pub fn message_max_bytes(&self, index: usize, max: usize) {
+        if let Some(Some(shard)) = self.shards.load().get(index) {
+            shard.send(Event::MessageMaxBytes(max));
+        }
+    }
+
     /// Asks the shard of partition `index`; errors as `call`.
     pub async fn call_shard(&self, index: usize, command: Command) -> Result<Reply, ErrorCode> {
         let shard = self.shards.load().get(index).cloned().flatten();

@@ -49,6 +49,8 @@ pub enum Event {
     TopicsDeleted(Vec<(String, TopicId)>),
     /// What exists, told to a machine that was just loaded: no offset in its log is of a topic younger than that.
     Topics(Arc<Image>),
+    /// `max.message.bytes` of the log is this much now.
+    MessageMaxBytes(usize),
 }
 
 impl fmt::Debug for Event {
@@ -63,6 +65,7 @@ impl fmt::Debug for Event {
                 let mut topics = image.topics();
                 topics.try_for_each(|it| write!(f, " {} {}", it.name, it.id.0.as_u128()))
             }
+            Event::MessageMaxBytes(max) => write!(f, "MessageMaxBytes {max}"),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Machine for GroupMachine {
                 }
                 self.forget_deleted_topics(now, out);
             }
+            Input::Event(Event::MessageMaxBytes(max)) => self.settings.message_max_bytes = max,
             Input::Event(Event::Topics(image)) => {
                 for (name, ids) in offsets::missing_topics(&self.durable, &image) {
                     self.deleted_topics.entry(name).or_default().extend(ids);

@@ -62,8 +62,8 @@ pub struct Settings {
     pub offset_metadata_max_bytes: i32,
     pub offsets_retention_minutes: i32,
     pub offsets_retention_check_interval_ms: i64,
-    /// Of the shard's log: what is written together has to fit.
-    pub message_max_bytes: i32,
+    /// `max.message.bytes` of the shard's log, as it is now: what is written together has to fit.
+    pub message_max_bytes: usize,
     /// Groups of one shard; who would make one more is told COORDINATOR_NOT_AVAILABLE, which clients retry.
     pub groups_max: usize,
 }
@@ -89,8 +89,8 @@ impl Default for Settings {
 const BATCH_HEADER_BYTES: usize = 61;
 
 impl Settings {
-    /// What `config` says.
-    pub fn of(config: &Config) -> Settings {
+    /// What `config` says, and the log's own settings.
+    pub fn of(config: &Config, message_max_bytes: usize) -> Settings {
         Settings {
             group_min_session_timeout_ms: config.group_min_session_timeout_ms,
             group_max_session_timeout_ms: config.group_max_session_timeout_ms,
@@ -99,7 +99,7 @@ impl Settings {
             offset_metadata_max_bytes: config.offset_metadata_max_bytes,
             offsets_retention_minutes: config.offsets_retention_minutes,
             offsets_retention_check_interval_ms: config.offsets_retention_check_interval_ms,
-            message_max_bytes: config.message_max_bytes,
+            message_max_bytes,
             groups_max: GROUPS_MAX / config.offsets_topic_num_partitions.max(1) as usize,
         }
     }
@@ -115,7 +115,7 @@ impl Settings {
 
     /// Bytes of the records in one batch.
     fn batch_bytes_max(&self) -> usize {
-        usize::try_from(self.message_max_bytes).unwrap_or(0).saturating_sub(BATCH_HEADER_BYTES)
+        self.message_max_bytes.saturating_sub(BATCH_HEADER_BYTES)
     }
 
     fn fits(&self, record: &Record) -> bool {

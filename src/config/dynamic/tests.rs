@@ -113,6 +113,14 @@ fn what_may_not_change() {
                  greater than double the current value 8",
             ),
         ),
+        (
+            "num.replica.fetchers",
+            "0",
+            late(
+                "Dynamic thread count update validation failed for num.replica.fetchers=0, value should be at \
+                 least 1",
+            ),
+        ),
         ("max.connections", "0", late("Invalid max.connections 0")),
         (
             "max.connections.per.ip",
@@ -204,7 +212,7 @@ fn a_brokers_own_wins_over_the_clusters_over_what_was_given() {
     let config = base.with_dynamic(&cluster, &broker);
     let topic = LogConfig::resolve(&config, &map(&[("retention.ms", "8")]));
     assert_eq!((topic.retention_ms, config.topic_defaults.retention_ms), (8, 7));
-    assert_eq!((topic.max_message_bytes, config.message_max_bytes), (9, 9));
+    assert_eq!((topic.max_message_bytes, config.topic_defaults.max_message_bytes), (9, 9));
     let described = describe::topic(&config, &map(&[]));
     let compression = described.iter().find(|it| it.name == "compression.type").unwrap();
     let synonyms: Vec<_> = compression
