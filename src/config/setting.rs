@@ -63,7 +63,7 @@ pub enum Check {
     /// The text, or each element of the list.
     OneOf(&'static [&'static str]),
     OneOfIgnoringCase(&'static [&'static str]),
-    /// `*`, or pairs `partition:broker`.
+    /// `*`, or pairs `partition:broker`; elements may be empty.
     ThrottledReplicas,
     /// `earliest`, `latest`, or `by_duration:` and a duration as ISO 8601 writes it.
     OffsetReset,
@@ -133,17 +133,18 @@ impl Setting {
 
     /// Checks `text` and brings it into the form Kafka shows. The error is Kafka's sentence, the setting's name in it.
     pub fn read(&self, text: &str) -> Result<String, String> {
-        let value = self.typed(text.trim())?;
+        let value = self.typed(text.trim()).map_err(|why| self.bad(text, why))?;
         self.check(&value)?;
         Ok(value)
     }
 
+    /// The error is the reason alone.
     fn typed(&self, text: &str) -> Result<String, String> {
-        let not_a_number = || self.bad(text, format!("Not a number of type {}", self.kind.name()));
+        let not_a_number = || format!("Not a number of type {}", self.kind.name());
         Ok(match self.kind {
             Boolean if text.eq_ignore_ascii_case("true") => "true".into(),
             Boolean if text.eq_ignore_ascii_case("false") => "false".into(),
-            Boolean => return Err(self.bad(text, "Expected value to be either true or false")),
+            Boolean => return Err("Expected value to be either true or false".into()),
             Short => text.parse::<i16>().map_err(|_| not_a_number())?.to_string(),
             Int => text.parse::<i32>().map_err(|_| not_a_number())?.to_string(),
             Long => text.parse::<i64>().map_err(|_| not_a_number())?.to_string(),
@@ -177,7 +178,8 @@ impl Setting {
                 self.one_of(value, known, allowed)
             }
             Check::ThrottledReplicas => {
-                if value == "*" || list(value).all(is_replica) {
+                let filled = || list(value).map(str::trim).filter(|item| !item.is_empty());
+                if filled().eq(["*"]) || filled().all(is_replica) {
                     return Ok(());
                 }
                 let shown = format!("[{}]", value.replace(',', ", "));

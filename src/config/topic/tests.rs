@@ -22,6 +22,9 @@ fn overrides_are_checked_with_kafkas_words() {
         &[("leader.replication.throttled.replicas", "*")],
         &[("leader.replication.throttled.replicas", "0:1, 1:2")],
         &[("leader.replication.throttled.replicas", "")],
+        &[("leader.replication.throttled.replicas", " , ")],
+        &[("leader.replication.throttled.replicas", "*,")],
+        &[("leader.replication.throttled.replicas", "0:1,, 1:2,")],
         &[("internal.segment.bytes", "100")],
         &[("remote.log.copy.disable", "true")],
         &[("local.retention.ms", "604800001")],
@@ -88,6 +91,18 @@ fn overrides_are_checked_with_kafkas_words() {
         (
             &[("compression.zstd.level", "-131073")],
             "Invalid value -131073 for configuration compression.zstd.level: Value must be at least -131072",
+        ),
+        (
+            &[("leader.replication.throttled.replicas", "*,*")],
+            "Invalid value [*, *] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        ),
+        (
+            &[("preallocate", " 5 ")],
+            "Invalid value  5  for configuration preallocate: Expected value to be either true or false",
+        ),
+        (
+            &[("flush.ms", " x ")],
+            "Invalid value  x  for configuration flush.ms: Not a number of type LONG",
         ),
         (
             &[("preallocate", "yes")],
