@@ -246,6 +246,22 @@ fn what_comes_twice() {
     assert_eq!(ask(1, Vec::new(), false), []);
 }
 
+/// Kafka takes `01` for another broker than `1`, which there is not.
+#[test]
+fn a_broker_that_comes_under_two_names() {
+    if is_foreign() {
+        return;
+    }
+    let ask_both = |one: &str, two: &str| {
+        let change = |name: &str| resource(BROKER, name, &[("alter.name", SET, Some("1"))]);
+        ask(1, vec![change(one), change(two)], true)
+    };
+    let twice = || refused(INVALID_REQUEST, "Each resource must appear at most once.");
+    let node = node();
+    assert_eq!(ask_both(&node, &format!("0{node}")), [twice(), twice()]);
+    assert_eq!(ask_both(&node, ""), [ok(), ok()]);
+}
+
 #[test]
 fn validate_only_changes_nothing() {
     let topic = topic("alter-validate", 1).name;
@@ -416,6 +432,12 @@ fn client_metrics_subscriptions() {
             ("match", SET, Some("x=y")),
             INVALID_CONFIG,
             "Illegal client matching pattern: x=y",
+        ),
+        (
+            &name,
+            ("match", SET, Some("client_id=a++,client_id=[")),
+            INVALID_CONFIG,
+            "Illegal client matching pattern: client_id=[",
         ),
         ("", ("metrics", SET, Some("*")), INVALID_REQUEST, "Subscription name can't be empty"),
     ];

@@ -1,14 +1,15 @@
 //! Settings of a client metrics subscription (Kafka's `ClientMetricsConfigs`, KIP-714). Stored and described; no client is
 //! asked for metrics, because nobody would receive them.
-//!
-//! Not here: whether a pattern in `match` is a regular expression.
 
-use super::setting::{
-    self,
-    Check::Any,
-    Setting,
-    Type::{Int, List},
-    off,
+use super::{
+    pattern,
+    setting::{
+        self,
+        Check::Any,
+        Setting,
+        Type::{Int, List},
+        off,
+    },
 };
 use std::collections::BTreeMap;
 
@@ -48,7 +49,10 @@ pub fn validate(texts: &BTreeMap<String, String>) -> Result<(), Refusal> {
 
 fn is_pattern(text: &str) -> bool {
     let Some((what, pattern)) = text.split_once('=') else { return false };
-    MATCHED.contains(&what.trim()) && !pattern.is_empty() && !pattern.contains('=')
+    MATCHED.contains(&what.trim())
+        && !pattern.is_empty()
+        && !pattern.contains('=')
+        && pattern::is_java(pattern.trim())
 }
 
 /// What clients can be told apart by.
@@ -107,6 +111,8 @@ mod tests {
             ("match", "x=y", Some(pattern("x=y"))),
             ("match", "client_id=", Some(pattern("client_id="))),
             ("match", "client_id=a=b", Some(pattern("client_id=a=b"))),
+            ("match", "client_id=a,client_id= [ ", Some(pattern("client_id= ["))),
+            ("match", "client_id=*", Some(pattern("client_id=*"))),
         ];
         for (name, text, refusal) in cases {
             assert_eq!(check(name, text).err(), refusal, "{name}={text}");

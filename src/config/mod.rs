@@ -4,7 +4,7 @@
 //! `settings` is the table of all names, `sources` reads them, `Config` is what the rest of the broker uses. A new setting
 //! with effect is an entry of the table that says `on` and, where a typed value is wanted often, a field here.
 //! `topic`, `group` and `client_metrics` have the settings of those, `describe` what DescribeConfigs says, `dynamic` and
-//! `alter` what may change while the broker runs, and how.
+//! `alter` what may change while the broker runs, and how; `pattern` judges regular expressions.
 //!
 //! Not here: dynamic values, which live in the metadata image.
 
@@ -15,6 +15,7 @@ pub mod dynamic;
 pub mod group;
 pub mod listener;
 pub mod loggers;
+pub mod pattern;
 pub mod setting;
 pub mod settings;
 mod sources;

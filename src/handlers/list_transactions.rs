@@ -1,10 +1,13 @@
 //! ListTransactions: v0-2.
 //!
 //! Versions: 1 duration filter (KIP-994) · 2 pattern of transactional ids (KIP-1152). There are no transactions yet, so none is
-//! listed; filters are checked all the same. Patterns are checked by another parser than Kafka's (RE2/J), of the same language.
+//! listed; filters are checked all the same.
+//!
+//! Not here: which patterns are regular expressions (`config::pattern`).
 
 use super::Ctx;
 use crate::{
+    config::pattern,
     session::Session,
     wire::{
         ErrorCode,
@@ -35,7 +38,7 @@ pub async fn handle(
     request: ListTransactionsRequest,
 ) -> ListTransactionsResponse {
     let pattern = request.transactional_id_pattern.unwrap_or_default();
-    if regex_syntax::parse(&pattern).is_err() {
+    if !pattern::is_re2(&pattern) {
         let code = ErrorCode::InvalidRegularExpression.code();
         return ListTransactionsResponse::default().with_error_code(code);
     }
