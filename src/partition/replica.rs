@@ -453,7 +453,7 @@ impl Replica {
         if let Some((offset, producers)) =
             self.snapshot.take_if(|(offset, _)| *offset <= self.high_watermark)
         {
-            self.kept = self.kept.max(offset);
+            self.kept = offset;
             out.push(Effect::Snapshot(offset, producers));
         }
     }
