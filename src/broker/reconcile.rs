@@ -156,7 +156,6 @@ impl Reconciler {
             node: self.node,
             config,
             assigned: self.assigned(&topic.partitions[index as usize]),
-            producer_id_expiration_ms: broker.producer_id_expiration_ms.into(),
             producer_id_check_ms: broker.producer_id_expiration_check_interval_ms.into(),
             clock: self.clock,
             inspection: self.inspection.clone(),

@@ -318,7 +318,6 @@ mod tests {
             node,
             config,
             assigned: assigned(isr),
-            producer_id_expiration_ms: i64::MAX,
             producer_id_check_ms: i64::MAX,
             clock,
             inspection: partition::Inspection::default(),

@@ -3,7 +3,6 @@
 //! A setting is looked for in this order: the broker's own dynamic one, the cluster's, what was given at start, the default.
 //! Names that Kafka does not know are kept for plug-ins, as there. Texts of refusals are Kafka's, who names its own classes
 //! in some. Stricter than Kafka: listeners and classes cannot be changed, because nothing here would follow.
-//! Not here: `producer.id.expiration.ms` reaches what is opened later (the setting says so).
 
 use super::{
     Config,
@@ -36,7 +35,6 @@ impl Config {
         Config {
             topic_defaults: LogConfig::of(&values, &Default::default()),
             max_connections: values.int("max.connections"),
-            producer_id_expiration_ms: values.int("producer.id.expiration.ms"),
             values,
             ..self.clone()
         }

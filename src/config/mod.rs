@@ -79,7 +79,6 @@ pub struct Config {
     pub offset_metadata_max_bytes: i32,
     pub offsets_commit_timeout_ms: i32,
 
-    pub producer_id_expiration_ms: i32,
     pub producer_id_expiration_check_interval_ms: i32,
 
     /// Added to the machine's wall clock, in milliseconds; may change at any time. Timers do not see it.
@@ -174,7 +173,6 @@ impl Config {
             offsets_retention_check_interval_ms: values.long("offsets.retention.check.interval.ms"),
             offset_metadata_max_bytes: values.int("offset.metadata.max.bytes"),
             offsets_commit_timeout_ms: values.int("offsets.commit.timeout.ms"),
-            producer_id_expiration_ms: values.int("producer.id.expiration.ms"),
             producer_id_expiration_check_interval_ms: values
                 .int("producer.id.expiration.check.interval.ms"),
             #[cfg(any(test, feature = "faults"))]

@@ -56,6 +56,8 @@ pub struct LogConfig {
     pub min_cleanable_dirty_ratio: f64,
     pub min_compaction_lag_ms: i64,
     pub min_insync_replicas: i32,
+    /// The broker's: no topic has one of its own.
+    pub producer_id_expiration_ms: i64,
     /// Negative: unlimited.
     pub retention_bytes: i64,
     /// -1: unlimited.
@@ -104,6 +106,7 @@ impl LogConfig {
             min_cleanable_dirty_ratio: text("min.cleanable.dirty.ratio").parse().unwrap_or(0.5),
             min_compaction_lag_ms: long("min.compaction.lag.ms"),
             min_insync_replicas: int("min.insync.replicas"),
+            producer_id_expiration_ms: values.int("producer.id.expiration.ms").into(),
             retention_bytes: long("retention.bytes"),
             retention_ms: long("retention.ms"),
             segment_bytes: match effective(values, overrides, "internal.segment.bytes") {
@@ -146,9 +149,11 @@ pub fn validate(config: &Config, overrides: &BTreeMap<String, String>) -> Result
     Ok(())
 }
 
-/// Whether a topic may be set otherwise under `a` than under `b`, whatever it sets itself.
+/// Whether a topic may be configured otherwise under `a` than under `b`, whatever it sets itself.
 pub fn defaults_differ(a: &Config, b: &Config) -> bool {
-    table::all().any(|it| default_of(it, &a.values) != default_of(it, &b.values))
+    let expiration_ms = |it: &Config| it.topic_defaults.producer_id_expiration_ms;
+    expiration_ms(a) != expiration_ms(b)
+        || table::all().any(|it| default_of(it, &a.values) != default_of(it, &b.values))
 }
 
 /// The value of a topic setting in canonical form; None: null.

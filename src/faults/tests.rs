@@ -66,7 +66,6 @@ impl Running {
                 isr: vec![NodeId(1)],
                 replicas: vec![NodeId(1)],
             },
-            producer_id_expiration_ms: i64::MAX,
             producer_id_check_ms: 600_000,
             clock: Clock::start(),
             inspection: Inspection::default(),

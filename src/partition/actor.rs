@@ -40,8 +40,6 @@ pub struct SpawnParams {
     pub config: LogConfig,
     /// What the image says of it.
     pub assigned: Assigned,
-    /// `producer.id.expiration.ms`.
-    pub producer_id_expiration_ms: i64,
     /// `producer.id.expiration.check.interval.ms`.
     pub producer_id_check_ms: i64,
     pub clock: Clock,
@@ -54,11 +52,8 @@ pub struct SpawnParams {
 pub async fn spawn(
     params: SpawnParams,
 ) -> Result<(Handle, JoinHandle<Result<(), String>>), StorageError> {
-    let rules = Rules {
-        producer_id_expiration_ms: params.producer_id_expiration_ms,
-        producer_id_check_ms: params.producer_id_check_ms,
-        ..Rules::of(&params.config)
-    };
+    let producer_id_check_ms = params.producer_id_check_ms;
+    let rules = Rules { producer_id_check_ms, ..Rules::of(&params.config) };
     let jitter_seed = fresh_uuid().as_u128() as u64;
     let (store, log) = (params.store, params.log);
     let options = LogOptions { jitter_seed, ..log_options(&params.config) };
@@ -225,8 +220,7 @@ impl Actor {
         };
         let options = LogOptions { jitter_seed: self.jitter_seed, ..options };
         self.shared.store.configure(self.shared.log, options);
-        let Rules { producer_id_expiration_ms, producer_id_check_ms, .. } = self.rules;
-        self.rules = Rules { producer_id_expiration_ms, producer_id_check_ms, ..rules };
+        self.rules = Rules { producer_id_check_ms: self.rules.producer_id_check_ms, ..rules };
         self.step(Input::Configured(self.rules)).await;
     }
 

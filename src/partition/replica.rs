@@ -109,14 +109,14 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What a topic's settings say; the producers' times are the broker's, so they never come here.
+    /// What a topic's settings say. How often producers are looked through is the broker's, and stays as it starts.
     pub fn of(config: &LogConfig) -> Rules {
         Rules {
             min_insync_replicas: usize::try_from(config.min_insync_replicas).unwrap_or(1),
             flush_messages: config.flush_messages,
             flush_ms: config.flush_ms,
             deletes: config.cleanup_policy.delete,
-            producer_id_expiration_ms: i64::MAX,
+            producer_id_expiration_ms: config.producer_id_expiration_ms,
             producer_id_check_ms: i64::MAX,
             producer_snapshot_batches: PRODUCER_SNAPSHOT_BATCHES,
         }

@@ -45,7 +45,6 @@ fn params(store: &Arc<Mem>, log: crate::ids::LogId, config: LogConfig) -> SpawnP
             isr: vec![ME],
             replicas: vec![ME],
         },
-        producer_id_expiration_ms: i64::MAX,
         producer_id_check_ms: 600_000,
         clock: Clock::start(),
         inspection: Inspection::default(),
@@ -391,6 +390,18 @@ async fn changed_settings_hold_for_the_next_batch() {
     running.append(batch(&[1])).await.unwrap();
     let running = running.power_cut(synced()).await;
     assert_eq!(running.handle.view().log_end, 2, "the change made the older batch durable too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_expiration_holds_for_the_next_look_at_producers() {
+    let running = start(LogConfig { producer_id_expiration_ms: i64::MAX, ..config() }).await;
+    let known = async || running.handle.producers().await.unwrap().len();
+    running.append(sequenced(5, 0, 0)).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(600_001)).await;
+    assert_eq!(known().await, 1);
+    running.handle.configure(config());
+    tokio::time::sleep(std::time::Duration::from_millis(600_001)).await;
+    assert_eq!(known().await, 0, "what it wrote in 1970 is older than a day");
 }
 
 #[tokio::test(start_paused = true)]

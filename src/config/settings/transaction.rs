@@ -24,7 +24,7 @@ pub const SETTINGS: &[Setting] = &[
         Some("86400000"),
         AtLeast(1),
         "Milliseconds of silence after which an idempotent producer's sequence numbers are \
-         forgotten. A change while the broker runs has effect on partitions it opens later.",
+         forgotten.",
     )
     .dynamic(),
     off(

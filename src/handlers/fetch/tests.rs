@@ -53,7 +53,6 @@ async fn partition_in(store: Arc<dyn LogStore>, index: i32) -> partition::Handle
             isr: vec![NodeId(1)],
             replicas: vec![NodeId(1)],
         },
-        producer_id_expiration_ms: 1000,
         producer_id_check_ms: 1000,
         clock: Clock::start(),
         inspection: partition::Inspection::default(),
