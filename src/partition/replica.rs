@@ -366,6 +366,10 @@ impl Replica {
         };
         let deadline = now.mono.after_ms(i64::from(timeout_ms));
         let parked = Parked { caller, acks, deadline, appended };
+        if acks == Acks::Assigned {
+            // A journal that must be loaded again can tell from the view that this batch is on its way.
+            self.publish(out);
+        }
         if acks == Acks::Assigned || parked.end() <= self.high_watermark {
             out.push(Effect::Reply(caller, Ok(appended)));
         } else if parked.end() > self.position() {

@@ -186,6 +186,7 @@ fn answers_wait_for_what_was_asked() {
                 store 2..=2 epoch 0
             @0 #3 append 1 Assigned
                 store 3..=3 epoch 0
+                publish epoch 0 leading true start 0 high watermark 0 end 4
                 reply #3 3..=3 time -1
             @0 stored 2 0
                 publish epoch 0 leading true start 0 high watermark 2 end 4
@@ -226,13 +227,16 @@ fn it_syncs_every_so_many_records_and_every_so_often() {
         .check(expect![[r#"
             @0 #1 append 2 Assigned
                 store 0..=1 epoch 0
+                publish epoch 0 leading true start 0 high watermark 0 end 2
                 reply #1 0..=1 time -1
             @0 #2 append 1 Assigned
                 store 2..=2 epoch 0
                 Sync
+                publish epoch 0 leading true start 0 high watermark 0 end 3
                 reply #2 2..=2 time -1
             @0 #3 append 1 Assigned
                 store 3..=3 epoch 0
+                publish epoch 0 leading true start 0 high watermark 0 end 4
                 reply #3 3..=3 time -1
             @19 tick
             @20 tick
@@ -572,6 +576,7 @@ fn what_is_kept_is_not_kept_again() {
                 publish epoch 0 leading true start 0 high watermark 9 end 9
             @0 #1 append 1 Assigned of (9, 0, 0)
                 store 9..=9 epoch 0
+                publish epoch 0 leading true start 0 high watermark 9 end 10
                 reply #1 9..=9 time -1
             @0 delete
                 Sync
@@ -667,6 +672,7 @@ fn producers_that_fell_silent_are_forgotten() {
         .check(expect![[r#"
             @0 #1 append 1 Assigned of (9, 0, 0)
                 store 0..=0 epoch 0
+                publish epoch 0 leading true start 0 high watermark 0 end 1
                 reply #1 0..=0 time -1
             @100 tick
             @100 #2 append 1 Assigned of (9, 0, 5)
@@ -674,6 +680,7 @@ fn producers_that_fell_silent_are_forgotten() {
             @1100 tick
             @1100 #3 append 1 Assigned of (9, 0, 5)
                 store 1..=1 epoch 0
+                publish epoch 0 leading true start 0 high watermark 0 end 2
                 reply #3 1..=1 time -1
         "#]]);
     const { assert!(PRODUCERS_PER_PARTITION_MAX > 1) };
