@@ -336,7 +336,7 @@ fn a_topic_is_described_as_kafka_describes_it() {
 }
 
 #[test]
-fn only_what_topics_fall_back_to_makes_a_difference() {
+fn only_what_partitions_follow_makes_a_difference() {
     let with = |name: &str, value: &str| {
         let set = BTreeMap::from([(name.to_owned(), value.to_owned())]);
         Config::default().with_dynamic(&set, &BTreeMap::new())
@@ -348,6 +348,8 @@ fn only_what_topics_fall_back_to_makes_a_difference() {
         ("log.retention.ms", "5", true),
         // Without effect unless a topic sets its codec.
         ("compression.gzip.level", "3", true),
+        // No topic's own, but of all partitions.
+        ("producer.id.expiration.ms", "5", true),
     ] {
         assert_eq!(defaults_differ(&Config::default(), &with(name, value)), differ, "{name}");
     }
