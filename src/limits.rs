@@ -64,7 +64,8 @@ pub const ACCEPT_BACK_OFF_MS: u64 = 100;
 pub const PRODUCERS_PER_PARTITION_MAX: usize = 10_000;
 /// Producers one DescribeProducers tells of: a partition may be named again and again. 50 bytes each.
 pub const DESCRIBED_PRODUCERS_MAX: usize = 200_000;
-/// Batches after which a partition's producer state is kept anew: what a start has to replay at most, 80 bytes each.
+/// Batches after which a partition's producer state is kept anew: what a start has to replay at most beside what the high
+/// watermark had not reached, 80 bytes each.
 pub const PRODUCER_SNAPSHOT_BATCHES: u64 = 4096;
 /// Summaries read at a time while producer state is replayed.
 pub const REPLAY_BATCHES_MAX: usize = 1024;
