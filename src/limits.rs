@@ -22,7 +22,7 @@ pub const MAILBOX_MAX: usize = 1024;
 pub const PRODUCE_IN_FLIGHT_MAX: usize = 64;
 /// Batches up to this many bytes lie inside their RocksDB entry; larger ones in segment files.
 pub const INLINE_BATCH_BYTES_MAX: usize = 4 << 10;
-/// Bytes of one file range that are in memory at a time while a socket drains.
+/// Bytes of one file range that are handed to a socket at a time.
 pub const FILE_PIECE_BYTES_MAX: usize = 256 << 10;
 /// Groups of one node's coordinators, each partition of `__consumer_offsets` its share: about 1 KiB each without members.
 /// Kafka has no bound; groups without members and offsets go at the next look for what has expired.

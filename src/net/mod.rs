@@ -7,6 +7,7 @@
 mod answers;
 mod buffers;
 mod connection;
+mod file;
 mod frames;
 mod listener;
 mod outbox;

@@ -1,7 +1,7 @@
 //! Bytes on their way out of one socket, in order. Bytes in memory leave by vectored writes, as many answers as are there;
-//! file ranges are read piece by piece, each only when the socket takes bytes, and what it does not take at once is read
-//! again later: a client that never reads holds no piece.
+//! file ranges piece by piece (`file`), each only when the socket takes bytes: a client that never reads holds no piece.
 
+use super::file;
 use crate::{
     handlers::{FileRange, Slice},
     limits,
@@ -9,24 +9,16 @@ use crate::{
 use bytes::Buf;
 use std::{
     collections::VecDeque,
-    future,
     io::{self, IoSlice},
-    os::unix::fs::FileExt,
-    pin::Pin,
-    task::Poll,
 };
-use tokio::{
-    io::{AsyncWrite, AsyncWriteExt},
-    net::tcp::WriteHalf,
-    task::{JoinHandle, spawn_blocking},
-};
+use tokio::{io::AsyncWriteExt, net::tcp::WriteHalf, task::JoinHandle};
 
 /// Slices of one vectored write.
 const SLICES_MAX: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
-    #[error("reading {len} bytes at {at} of a segment: {error}")]
+    #[error("sending {len} bytes at {at} of a segment: {error}")]
     File { at: u64, len: usize, error: io::Error },
     #[error(transparent)]
     Socket(#[from] io::Error),
@@ -37,8 +29,8 @@ pub(super) struct Outbox {
     slices: VecDeque<Slice>,
     /// Bytes in `slices`.
     bytes: usize,
-    /// The piece of the first slice that is being read.
-    piece: Option<JoinHandle<io::Result<Vec<u8>>>>,
+    /// The next piece is being read from the disk.
+    loading: Option<JoinHandle<io::Result<()>>>,
     written: u64,
 }
 
@@ -76,16 +68,19 @@ impl Outbox {
                 self.advance(taken);
             }
             Some(Slice::File(range)) => {
+                socket.writable().await?;
                 let (at, len) = (range.at, range.len.min(limits::FILE_PIECE_BYTES_MAX));
-                if self.piece.is_none() {
-                    socket.writable().await?;
+                let piece = FileRange { len, ..range.clone() };
+                let failed = |error| WriteError::File { at, len, error };
+                if self.loading.is_none() && !file::is_cached(&piece) {
+                    self.loading = Some(file::load(piece.clone()));
                 }
-                let range = range.clone();
-                let reading = self.piece.get_or_insert_with(|| read_piece(range, len));
-                let read = reading.await.unwrap_or_else(|lost| Err(io::Error::other(lost)));
-                self.piece = None;
-                let piece = read.map_err(|error| WriteError::File { at, len, error })?;
-                let taken = write_at_once(socket, &piece).await?;
+                if let Some(loading) = &mut self.loading {
+                    let loaded = loading.await.unwrap_or_else(|lost| Err(io::Error::other(lost)));
+                    self.loading = None;
+                    loaded.map_err(failed)?;
+                }
+                let taken = file::send((*socket).as_ref(), &piece).map_err(failed)?;
                 self.advance(taken);
             }
         }
@@ -120,21 +115,4 @@ impl Outbox {
             return;
         }
     }
-}
-
-fn read_piece(range: FileRange, len: usize) -> JoinHandle<io::Result<Vec<u8>>> {
-    spawn_blocking(move || {
-        let mut piece = vec![0; len];
-        range.file.read_exact_at(&mut piece, range.at)?;
-        Ok(piece)
-    })
-}
-
-/// What the socket takes without waiting; 0 when it takes nothing now.
-async fn write_at_once(socket: &mut WriteHalf<'_>, piece: &[u8]) -> io::Result<usize> {
-    future::poll_fn(|cx| match Pin::new(&mut *socket).poll_write(cx, piece) {
-        Poll::Pending => Poll::Ready(Ok(0)),
-        ready => ready,
-    })
-    .await
 }

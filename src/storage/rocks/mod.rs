@@ -1,8 +1,9 @@
 //! The store on disk: one RocksDB entry a batch for all logs, small batches inside it, large ones in segment files.
 //!
-//! `directory` is the data directory, `keys` and `values` what RocksDB holds, `writer` the one thread that changes it,
-//! `syncer` the stage behind it that makes things durable, `recovery` how a log is opened, `repair` what is left to try when
-//! RocksDB does not open, `reader` and `times` how a log is read. `io` has every call that changes the disk.
+//! `directory` is the data directory, `keys` and `values` what RocksDB holds, `writer` the one thread that changes it, `queue`
+//! where it is told what to do, `syncer` the stage behind it that makes things durable, `recovery` how a log is opened,
+//! `repair` what is left to try when RocksDB does not open, `reader` and `times` how a log is read. `io` has every call that
+//! changes the disk.
 //!
 //! Order: an append is acknowledged as synced after segment files and write-ahead log are, in that order. What is taken
 //! away is taken from RocksDB first, synced, and then from the files. An entry may so reach the disk before its bytes;
@@ -17,6 +18,7 @@ mod files;
 mod io;
 mod keys;
 mod log;
+mod queue;
 mod reader;
 mod recovery;
 mod repair;
@@ -147,7 +149,7 @@ impl Drop for StopOnPanic {
 /// A data directory that is open.
 pub struct Rocks {
     shared: Arc<Shared>,
-    commands: mpsc::Sender<Command>,
+    commands: queue::Sender<Command>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     identity: Mutex<Identity>,
     /// The last log id given out; held while the command that keeps it is queued.
@@ -201,7 +203,7 @@ impl Rocks {
             full: AtomicBool::new(false),
         });
         recovery::remove_strays(&shared).map_err(|error| damaged(error.to_string()))?;
-        let (commands, queue) = mpsc::channel();
+        let (commands, queue) = queue::queue();
         let (jobs, job_queue) = mpsc::channel();
         let syncing = (StopOnPanic(shared.clone()), commands.clone());
         let writing = StopOnPanic(shared.clone());
@@ -236,7 +238,7 @@ impl Rocks {
 
     fn send(&self, command: Command) {
         // The writing thread ends when the store closes; a reply dropped with its command says so.
-        let _ = self.commands.send(command);
+        self.commands.send(command);
     }
 
     /// Queues a change of a log that is open.
@@ -344,13 +346,13 @@ impl LogStore for Rocks {
 
     fn append(&self, log: LogId, batch: NewBatch) {
         if let Ok(log) = self.shared.log(log) {
-            self.send(Command::Append(log, batch));
+            self.commands.send_soon(Command::Append(log, batch));
         }
     }
 
     fn sync(&self, log: LogId) {
         if let Ok(log) = self.shared.log(log) {
-            self.send(Command::Sync(log));
+            self.commands.send_soon(Command::Sync(log));
         }
     }
 
@@ -368,7 +370,7 @@ impl LogStore for Rocks {
 
     fn set_high_watermark(&self, log: LogId, offset: Offset) {
         if let Ok(log) = self.shared.log(log) {
-            self.send(Command::HighWatermark(log, offset));
+            self.commands.send_soon(Command::HighWatermark(log, offset));
         }
     }
 

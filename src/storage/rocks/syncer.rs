@@ -4,6 +4,7 @@
 //! then the write-ahead log, then what may only happen after that.
 
 use super::log::Log;
+use super::queue::Sender;
 use super::values::Point;
 use super::writer::{Command, Reply};
 use super::{Shared, files};
@@ -46,7 +47,7 @@ pub enum After {
     UnlinkAll(LogId),
 }
 
-pub fn run(shared: &Shared, jobs: mpsc::Receiver<Job>, commands: &mpsc::Sender<Command>) {
+pub fn run(shared: &Shared, jobs: mpsc::Receiver<Job>, commands: &Sender<Command>) {
     while let Ok(first) = jobs.recv() {
         let mut round = first;
         for job in jobs.try_iter() {
@@ -63,7 +64,7 @@ pub fn run(shared: &Shared, jobs: mpsc::Receiver<Job>, commands: &mpsc::Sender<C
                 for part in round.logs {
                     part.log.set_durable(part.end);
                     if let Some((generation, point)) = part.point {
-                        let _ = commands.send(Command::Point(part.log, generation, point));
+                        commands.send(Command::Point(part.log, generation, point));
                     }
                 }
                 round.after.iter().for_each(|after| unlink(shared, after));

@@ -7,6 +7,7 @@ use super::Shared;
 use super::db::{Batch, Family};
 use super::keys::{self, Kind};
 use super::log::{Growing, Log, State};
+use super::queue::Receiver;
 use super::syncer::{After, Job, LogSync};
 use super::values::{self, Point};
 use super::{files, trim};
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, TryRecvError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -129,7 +130,7 @@ pub struct Writer<'a> {
     value: Vec<u8>,
 }
 
-pub fn run(shared: &Shared, commands: &mpsc::Receiver<Command>, jobs: mpsc::Sender<Job>) {
+pub fn run(shared: &Shared, commands: &Receiver<Command>, jobs: mpsc::Sender<Job>) {
     let mut writer = Writer {
         shared,
         group: Group::new(shared),
@@ -146,8 +147,8 @@ pub fn run(shared: &Shared, commands: &mpsc::Receiver<Command>, jobs: mpsc::Send
     loop {
         let mut next = match writer.wait(commands) {
             Ok(command) => Some(command),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => return,
         };
         writer.look_at_space_if_due();
         while let Some(command) = next {
@@ -181,14 +182,15 @@ fn now() -> Instant {
 }
 
 impl Writer<'_> {
-    fn wait(&self, commands: &mpsc::Receiver<Command>) -> Result<Command, RecvTimeoutError> {
-        if self.shared.full.load(Ordering::Relaxed) {
-            commands.recv_timeout(SPACE_EVERY)
+    fn wait(&self, commands: &Receiver<Command>) -> Result<Command, TryRecvError> {
+        let patience = if self.shared.full.load(Ordering::Relaxed) {
+            Some(SPACE_EVERY)
         } else if !self.behind.is_empty() {
-            commands.recv_timeout(self.points_at.saturating_duration_since(now()))
+            Some(self.points_at.saturating_duration_since(now()))
         } else {
-            commands.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        }
+            None
+        };
+        commands.recv(patience)
     }
 
     fn look_at_space_if_due(&mut self) {
