@@ -45,7 +45,8 @@ impl Process {
         Process::run(shell, arguments, &[])
     }
 
-    fn run(mut command: Command, arguments: &[&str], environment: &[(&str, &str)]) -> Process {
+    /// Starts the command, which is the binary or runs it.
+    pub fn run(mut command: Command, arguments: &[&str], environment: &[(&str, &str)]) -> Process {
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("OTTLA_") {
                 command.env_remove(name);
