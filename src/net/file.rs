@@ -1,7 +1,9 @@
 //! Bytes of segment files into a socket. What the page cache has goes there without a copy in this process and without
 //! waiting; what it does not have is read by a thread that may wait for the disk, and then it has it.
 
+use super::outbox::WriteError;
 use crate::handlers::FileRange;
+use rustix::io::Errno;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use tokio::{
@@ -16,7 +18,7 @@ const LOAD_BYTES: usize = 64 << 10;
 /// kernel reads ahead, and lets go of neighbours together.
 #[cfg(target_os = "linux")]
 pub(super) fn is_cached(range: &FileRange) -> bool {
-    use rustix::io::{Errno, ReadWriteFlags, preadv2};
+    use rustix::io::{ReadWriteFlags, preadv2};
     let end = range.at + range.len as u64;
     [range.at, end - 1].into_iter().all(|at| {
         let mut byte = [0];
@@ -46,16 +48,25 @@ pub(super) fn load(range: FileRange) -> JoinHandle<io::Result<()>> {
     })
 }
 
-/// What the socket takes of the range without waiting; 0 when it takes nothing now. An error of the kind `UnexpectedEof` when
-/// the file is shorter, any other is the socket's or the file's.
-pub(super) fn send(socket: &TcpStream, range: &FileRange) -> io::Result<usize> {
+/// What the socket takes of the range without waiting; 0 when it takes nothing now. An error when the file is shorter, too.
+pub(super) fn send(socket: &TcpStream, range: &FileRange) -> Result<usize, WriteError> {
     match send_some(socket, range) {
-        Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-            Ok(0)
-        }
-        sent => sent,
+        Ok(0) => Err(failed(range, ErrorKind::UnexpectedEof.into())),
+        Ok(sent) => Ok(sent),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(0),
+            ErrorKind::UnexpectedEof => Err(failed(range, error)),
+            _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                Err(failed(range, error))
+            }
+            _ => Err(WriteError::Socket(error)),
+        },
     }
+}
+
+/// That the file, and not the socket, is at fault.
+pub(super) fn failed(range: &FileRange, error: io::Error) -> WriteError {
+    WriteError::File { at: range.at, len: range.len, error }
 }
 
 #[cfg(target_os = "linux")]
@@ -95,5 +106,21 @@ mod tests {
         let longer = FileRange { len: 2 << 20, ..range };
         let short = load(longer).await.unwrap().unwrap_err();
         assert_eq!(short.kind(), ErrorKind::UnexpectedEof);
+    }
+
+    /// Only a file's failure is worth a line in the log.
+    #[tokio::test]
+    async fn whose_fault_it_is_is_known() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 1000]).unwrap();
+        let range = FileRange { file: Arc::new(file), at: 0, len: 1000 };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        socket.writable().await.unwrap();
+        assert_eq!(send(&socket, &range).unwrap(), 1000);
+        let past = FileRange { at: 1000, ..range.clone() };
+        assert!(matches!(send(&socket, &past), Err(WriteError::File { .. })));
+        socket2::SockRef::from(&socket).shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(matches!(send(&socket, &range), Err(WriteError::Socket(_))));
     }
 }

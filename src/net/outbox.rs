@@ -69,19 +69,17 @@ impl Outbox {
             }
             Some(Slice::File(range)) => {
                 socket.writable().await?;
-                let (at, len) = (range.at, range.len.min(limits::FILE_PIECE_BYTES_MAX));
+                let len = range.len.min(limits::FILE_PIECE_BYTES_MAX);
                 let piece = FileRange { len, ..range.clone() };
-                let failed = |error| WriteError::File { at, len, error };
                 if self.loading.is_none() && !file::is_cached(&piece) {
                     self.loading = Some(file::load(piece.clone()));
                 }
                 if let Some(loading) = &mut self.loading {
                     let loaded = loading.await.unwrap_or_else(|lost| Err(io::Error::other(lost)));
                     self.loading = None;
-                    loaded.map_err(failed)?;
+                    loaded.map_err(|error| file::failed(&piece, error))?;
                 }
-                let taken = file::send((*socket).as_ref(), &piece).map_err(failed)?;
-                self.advance(taken);
+                self.advance(file::send((*socket).as_ref(), &piece)?);
             }
         }
         Ok(())
