@@ -14,7 +14,7 @@ use std::{sync::mpsc::channel, time::Duration};
 #[derive(Debug, Clone, serde::Serialize, clap::Args)]
 pub struct Join {
     /// So many groups, one after the other.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 5)]
     pub times: u64,
     #[arg(long, default_value_t = 20)]
     pub heartbeat_ms: u64,

@@ -56,11 +56,12 @@ pub fn run(arguments: &Latency, target: &Target) -> Result<Figures> {
         let batch_at = frame.len() - batch_bytes;
         stamp(&mut frame[batch_at..], *record_bytes, due - schedule.start);
     };
-    let mut work: Vec<Box<dyn FnOnce() -> Result<Latencies> + Send>> = vec![];
-    // The latencies of the acknowledgements are not those that are asked for.
-    work.push(Box::new(|| paced(vec![producer], &requests, schedule, stamp).map(|_| latencies())));
-    work.push(Box::new(|| consume(consumer, &name, schedule, *record_bytes)));
-    let latencies = in_threads(work)?;
+    let work: [Box<dyn FnOnce() -> Result<Latencies> + Send>; 2] = [
+        // The latencies of the acknowledgements are not those that are asked for.
+        Box::new(|| paced(vec![producer], &requests, schedule, stamp).map(|_| latencies())),
+        Box::new(|| consume(consumer, &name, schedule, *record_bytes)),
+    ];
+    let latencies = in_threads(work.into())?;
     let figures = watch.stop(*total, total * batch_bytes as u64, &latencies)?;
     topics::delete(&mut control, &name);
     Ok(figures)
