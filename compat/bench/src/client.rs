@@ -1,4 +1,4 @@
-//! A connection: blocking, one thread at each end of it. Requests are frames that were encoded before; sending one changes
+//! A connection: blocking, and its two ends can be in two threads. Requests are frames that were encoded before; sending one changes
 //! nothing but its correlation id. Answers come in the order of the requests. No retries, no discovery of versions: every
 //! version here is one that Kafka 4 serves and that has no tagged fields.
 
@@ -13,12 +13,13 @@ use ottla::wire::{
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    ops::Range,
     sync::Arc,
     time::Duration,
 };
 
 /// A broker that is silent for so long has failed.
-const SILENCE: Duration = Duration::from_secs(120);
+pub const SILENCE: Duration = Duration::from_secs(120);
 /// Small answers come many in one read.
 const BUFFER_BYTES: usize = 64 << 10;
 /// Where a request has its correlation id: behind length, API key and version.
@@ -56,6 +57,10 @@ impl Connection {
         })
     }
 
+    pub fn stream(&self) -> &TcpStream {
+        &self.receiver.stream
+    }
+
     /// A request and its answer; nothing may be in flight.
     pub fn call<R: Request>(&mut self, version: i16, request: &R) -> Result<R::Response> {
         self.sender.send(&mut frame(version, request)?)?;
@@ -74,17 +79,34 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next answer behind its correlation id, which is checked.
+    /// The next answer behind its correlation id, which is checked. Waits for it.
     pub fn receive(&mut self) -> Result<&[u8]> {
         let frame = loop {
             if let Some(frame) = self.frames.next()? {
                 break frame;
             }
-            let size =
-                (&*self.stream).read(self.frames.space()?).context("waiting for an answer")?;
-            ensure!(size > 0, "the broker closed the connection");
-            self.frames.filled(size);
+            self.read()?;
         };
+        self.answer(frame)
+    }
+
+    /// As `receive`, if all of it has been read.
+    pub fn next(&mut self) -> Result<Option<&[u8]>> {
+        match self.frames.next()? {
+            Some(frame) => self.answer(frame).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads what is there, and waits if nothing is.
+    pub fn read(&mut self) -> Result<()> {
+        let size = (&*self.stream).read(self.frames.space()?).context("waiting for an answer")?;
+        ensure!(size > 0, "the broker closed the connection");
+        self.frames.filled(size);
+        Ok(())
+    }
+
+    fn answer(&mut self, frame: Range<usize>) -> Result<&[u8]> {
         let Some((correlation, answer)) = self.frames.bytes(frame).split_first_chunk() else {
             bail!("an answer without a header");
         };

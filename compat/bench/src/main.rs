@@ -5,16 +5,18 @@
 
 mod client;
 mod clock;
+mod closed;
 mod fetch;
 mod frames;
-mod load;
 mod member;
 mod null;
 mod outcome;
+mod paced;
 mod produce;
 mod report;
 mod scenarios;
 mod server;
+mod threads;
 mod topics;
 
 use anyhow::{Result, bail};

@@ -73,6 +73,7 @@ mod tests {
     use super::*;
     use crate::{
         client::Connection,
+        closed,
         produce::{Records, Requests},
         topics,
     };
@@ -87,6 +88,8 @@ mod tests {
         let records = Records { records: 100, record_bytes: 1000 };
         let mut requests = Requests::new("t", 3, -1, &records).unwrap();
         requests.send_each(&mut connection).unwrap();
+        let others = (0..2).map(|_| Connection::open(&address).unwrap()).collect();
+        assert_eq!(closed::drive(others, requests.clone(), 5, 101).unwrap().len(), 101);
         let last = requests.frames[0].len() - 1;
         requests.frames[0][last] ^= 1;
         connection.sender.send(&mut requests.frames[0]).unwrap();

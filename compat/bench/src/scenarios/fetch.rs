@@ -3,10 +3,10 @@
 use super::{Target, produce::Amount, produce::Topic};
 use crate::{
     client::Connection,
-    clock, fetch,
-    load::{closed, in_threads},
+    clock, closed, fetch,
     outcome::{Figures, Latencies, Stopwatch, latencies, record},
     produce::{Records, Requests},
+    threads::in_threads,
     topics,
 };
 use anyhow::{Result, ensure};
@@ -40,8 +40,8 @@ pub fn run(arguments: &Fetch, target: &Target) -> Result<Figures> {
     let mut requests = Requests::new(&name, topic.partitions, -1, records)?;
     requests.send_each(&mut control)?;
     let written = amount.requests(requests.batch_bytes);
-    closed(target.connect_many(WRITERS)?, &requests, WRITES_IN_FLIGHT, written)?;
     let expected = (written + requests.frames.len() as u64) * requests.batch_bytes as u64;
+    closed::drive(target.connect_many(WRITERS)?, requests, WRITES_IN_FLIGHT, written)?;
 
     let bytes = AtomicU64::new(0);
     let (name, bytes_read) = (&name, &bytes);

@@ -5,9 +5,10 @@ use super::Target;
 use crate::{
     client::Connection,
     clock, fetch,
-    load::{Schedule, in_threads, paced},
     outcome::{Figures, Latencies, Stopwatch, latencies, record},
+    paced::{self, Schedule},
     produce::{Records, Requests},
+    threads::in_threads,
     topics,
 };
 use anyhow::{Context, Result, ensure};
@@ -58,7 +59,7 @@ pub fn run(arguments: &Latency, target: &Target) -> Result<Figures> {
     };
     let work: [Box<dyn FnOnce() -> Result<Latencies> + Send>; 2] = [
         // The latencies of the acknowledgements are not those that are asked for.
-        Box::new(|| paced(vec![producer], &requests, schedule, stamp).map(|_| latencies())),
+        Box::new(|| paced::drive(vec![producer], &requests, schedule, stamp).map(|_| latencies())),
         Box::new(|| consume(consumer, &name, schedule, *record_bytes)),
     ];
     let latencies = in_threads(work.into())?;

@@ -2,8 +2,9 @@
 
 use super::Target;
 use crate::{
-    clock, load,
+    clock, closed,
     outcome::{Figures, Stopwatch},
+    paced,
     produce::{Records, Requests},
     topics,
 };
@@ -83,18 +84,19 @@ pub fn run(arguments: &Produce, target: &Target) -> Result<Figures> {
     }
     let mut requests = Requests::new(&name, topic.partitions, *acks, records)?;
     requests.send_each(&mut control)?;
-    let total = amount.requests(requests.batch_bytes);
+    let batch_bytes = requests.batch_bytes;
+    let total = amount.requests(batch_bytes);
     let open = target.connect_many(connections.connections)?;
 
     let watch = Stopwatch::start(target.server())?;
     let latencies = match rate {
-        None => load::closed(open, &requests, connections.in_flight, total)?,
+        None => closed::drive(open, requests, connections.in_flight, total)?,
         Some(rate) => {
-            let schedule = load::Schedule { start: clock::now() + LEAD, rate: *rate, total };
-            load::paced(open, &requests, schedule, |_, _| {})?
+            let schedule = paced::Schedule { start: clock::now() + LEAD, rate: *rate, total };
+            paced::drive(open, &requests, schedule, |_, _| {})?
         }
     };
-    let figures = watch.stop(total, total * requests.batch_bytes as u64, &latencies)?;
+    let figures = watch.stop(total, total * batch_bytes as u64, &latencies)?;
     if topic.topic.is_none() {
         topics::delete(&mut control, &name);
     }

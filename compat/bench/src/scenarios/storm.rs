@@ -4,8 +4,8 @@ use super::Target;
 use crate::{
     client::Connection,
     clock,
-    load::in_threads,
     outcome::{Figures, Stopwatch, latencies, record},
+    threads::in_threads,
 };
 use anyhow::{Result, ensure};
 use ottla::wire::messages::ApiVersionsRequest;

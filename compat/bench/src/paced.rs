@@ -1,63 +1,16 @@
-//! Drives a broker with Produce requests, one thread a connection (two at a fixed rate), and takes the latency of each.
-//!
-//! Without a rate a connection keeps so many requests in flight and sends the next when an answer comes. At a fixed rate
-//! requests are sent when they are due, whatever the answers do, and a latency counts from the moment the request was
-//! *due*: a broker that stalls makes the requests behind the stall late, and they are counted so (coordinated omission).
+//! Produce requests at a fixed rate, two threads a connection. They are sent when they are due, whatever the answers do,
+//! and a latency counts from the moment the request was *due*: a broker that stalls makes the requests behind the stall
+//! late, and they are counted so (coordinated omission).
 
 use crate::{
     client::{Connection, Receiver, Sender},
     clock,
     outcome::{Latencies, latencies, record},
     produce::{self, Requests},
+    threads::in_threads,
 };
-use anyhow::{Result, anyhow};
-use std::{
-    collections::VecDeque,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
-
-/// Sends `total` requests, closed loop.
-pub fn closed(
-    connections: Vec<Connection>,
-    requests: &Requests,
-    in_flight: usize,
-    total: u64,
-) -> Result<Latencies> {
-    let next = AtomicU64::new(0);
-    let next = &next;
-    let work = |connection| {
-        let requests = requests.clone();
-        move || one_closed(connection, requests, in_flight, total, next)
-    };
-    in_threads(connections.into_iter().map(work).collect())
-}
-
-fn one_closed(
-    Connection { mut sender, mut receiver }: Connection,
-    mut requests: Requests,
-    in_flight: usize,
-    total: u64,
-    next: &AtomicU64,
-) -> Result<Latencies> {
-    let mut all = latencies();
-    let mut sent = VecDeque::with_capacity(in_flight);
-    loop {
-        while sent.len() < in_flight {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= total {
-                break;
-            }
-            let partition = number as usize % requests.frames.len();
-            sent.push_back(clock::now());
-            sender.send(&mut requests.frames[partition])?;
-        }
-        let Some(at) = sent.pop_front() else { return Ok(all) };
-        produce::check(receiver.receive()?)?;
-        record(&mut all, clock::now() - at);
-    }
-}
+use anyhow::Result;
+use std::time::{Duration, Instant};
 
 /// When each request of each connection is due: request `n` of all at `start + n / rate`.
 #[derive(Clone, Copy)]
@@ -81,7 +34,7 @@ impl Schedule {
 }
 
 /// Sends requests when they are due. `prepare` may change a frame before it goes, and is told when it was due.
-pub fn paced(
+pub fn drive(
     connections: Vec<Connection>,
     requests: &Requests,
     schedule: Schedule,
@@ -129,20 +82,6 @@ fn take_answers(
     Ok(all)
 }
 
-/// Runs each in a thread of its own and adds up what they measured. The first that fails fails the whole, when all have
-/// ended.
-pub fn in_threads<F: FnOnce() -> Result<Latencies> + Send>(work: Vec<F>) -> Result<Latencies> {
-    let results: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> = work.into_iter().map(|work| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join()).collect()
-    });
-    let mut all = latencies();
-    for result in results {
-        all += result.map_err(|_| anyhow!("a thread panicked"))??;
-    }
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,12 +96,5 @@ mod tests {
         };
         assert_eq!(of(0), [(0, 0), (2, 20), (4, 40)]);
         assert_eq!(of(1), [(1, 10), (3, 30)]);
-    }
-
-    #[test]
-    fn one_that_fails_fails_all() {
-        let work = |good: bool| move || if good { Ok(latencies()) } else { Err(anyhow!("no")) };
-        assert!(in_threads(vec![work(true), work(true)]).is_ok());
-        assert_eq!(in_threads(vec![work(true), work(false)]).unwrap_err().to_string(), "no");
     }
 }
