@@ -1,5 +1,5 @@
-//! The results as a picture: a panel of bars for each row that is charted, every panel on its own scale from 0. SVG by
-//! hand.
+//! The results as a picture: a panel of bars for each row that has a title for it, every panel on its own scale from 0.
+//! SVG by hand.
 
 use super::{Cell, Line, Results, statistics::figure};
 use std::fmt::{self, Write};
@@ -10,11 +10,11 @@ const BAR: f64 = 20.0;
 const MARGIN: f64 = 24.0;
 /// Room for the names of the brokers, for the values behind the bars, and for a panel's title.
 const NAMES: f64 = 104.0;
-const VALUES: f64 = 62.0;
+const VALUES: f64 = 76.0;
 const TITLE: f64 = 44.0;
 const BELOW_PANEL: f64 = 22.0;
-/// Letters of a title in one line.
-const LETTERS: usize = 52;
+/// Bars that are more times as long as Kafka's are cut off, or no other could be seen beside them.
+const CUT: f64 = 4.0;
 
 const OURS: &str = "#1f5fa8";
 const LIMIT: &str = "#c9d1d9";
@@ -28,7 +28,8 @@ pub fn svg(results: &Results) -> String {
 }
 
 fn draw(out: &mut String, results: &Results) -> fmt::Result {
-    let lines: Vec<_> = results.lines.iter().filter(|line| line.row.charted).collect();
+    let titled = |line: &'_ &Line| line.row.chart.is_some();
+    let lines: Vec<_> = results.lines.iter().filter(titled).collect();
     let panel_height = TITLE + BAR * results.columns.len() as f64 + BELOW_PANEL;
     let down = lines.len().div_ceil(PANELS_ACROSS) as f64;
     let width = PANEL_WIDTH * PANELS_ACROSS as f64 + 2.0 * MARGIN;
@@ -51,11 +52,11 @@ fn draw(out: &mut String, results: &Results) -> fmt::Result {
 }
 
 fn panel(out: &mut String, results: &Results, line: &Line, x: f64, y: f64) -> fmt::Result {
-    let (what, unit) = (escaped(&shortened(line.row.what)), escaped(line.row.unit));
+    let (what, unit) = (escaped(line.row.chart.unwrap_or_default()), escaped(line.row.unit));
     let (first, second) = (y + 14.0, y + 30.0);
     writeln!(out, r#"<text x="{x}" y="{first}" font-weight="bold">{what}</text>"#)?;
     writeln!(out, r##"<text x="{x}" y="{second}" font-size="11" fill="#666">{unit}</text>"##)?;
-    let longest = line.cells.iter().filter_map(median).fold(0.0, f64::max);
+    let longest = longest(results, line);
     for (index, (column, cell)) in results.columns.iter().zip(&line.cells).enumerate() {
         let (left, above) = (x + NAMES, y + TITLE + BAR * index as f64);
         let (baseline, name) = (above + BAR * 0.68, escaped(&column.broker));
@@ -69,38 +70,42 @@ fn panel(out: &mut String, results: &Results, line: &Line, x: f64, y: f64) -> fm
             out,
             r#"<text x="{end}" y="{baseline:.1}" text-anchor="end" font-weight="{weight}">{name}</text>"#
         )?;
-        let (length, value) = match median(cell) {
-            Some(value) if longest > 0.0 => {
-                ((PANEL_WIDTH - NAMES - VALUES - MARGIN) * value / longest, figure(value))
+        let length = median(cell).map(|value| (value / longest).min(1.0));
+        let length = length.map(|share| (PANEL_WIDTH - NAMES - VALUES - MARGIN) * share);
+        let value = match cell {
+            Cell::Measured { summary, .. } if summary.median > longest => {
+                format!("{}, cut", figure(summary.median))
             }
-            Some(value) => (0.0, figure(value)),
-            None if matches!(cell, Cell::Failed(_)) => (0.0, "failed".to_owned()),
-            None => (0.0, "-".to_owned()),
+            Cell::Measured { summary, .. } => figure(summary.median),
+            Cell::Failed(word) => (*word).to_owned(),
+            Cell::Nothing => "-".to_owned(),
         };
-        let (bar, behind) = (BAR - 5.0, left + length + 6.0);
-        writeln!(
-            out,
-            r#"<rect x="{left}" y="{above:.1}" width="{:.1}" height="{bar}" fill="{colour}"/><text x="{behind:.1}" y="{baseline:.1}">{value}</text>"#,
-            length.max(1.0)
-        )?;
+        if let Some(length) = length {
+            let (bar, length) = (BAR - 5.0, length.max(1.0));
+            writeln!(
+                out,
+                r#"<rect x="{left}" y="{above:.1}" width="{length:.1}" height="{bar}" fill="{colour}"/>"#
+            )?;
+        }
+        let behind = left + length.unwrap_or(0.0) + 6.0;
+        writeln!(out, r#"<text x="{behind:.1}" y="{baseline:.1}">{value}</text>"#)?;
     }
     Ok(())
+}
+
+/// The value of a bar of full length; more than nothing.
+fn longest(results: &Results, line: &Line) -> f64 {
+    let kafka = results.columns.iter().position(|column| column.broker == "kafka");
+    let kafka = kafka.and_then(|index| median(&line.cells[index]));
+    let limit = kafka.map_or(f64::INFINITY, |kafka| kafka * CUT);
+    let values = line.cells.iter().filter_map(median).filter(|value| *value <= limit);
+    values.fold(f64::MIN_POSITIVE, f64::max)
 }
 
 fn median(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::Measured { summary, .. } => Some(summary.median),
         Cell::Failed(_) | Cell::Nothing => None,
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LETTERS) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            let cut = text[..end].rfind([',', ' ']).unwrap_or(end);
-            format!("{} ...", text[..cut].trim_end_matches(','))
-        }
     }
 }
 

@@ -12,9 +12,9 @@ pub struct Row {
     #[serde(skip)]
     pub figure: fn(&Figures) -> Option<f64>,
     pub table: Table,
-    /// Whether it is in the picture.
+    /// Its title in the picture, which it is not in without.
     #[serde(skip)]
-    pub charted: bool,
+    pub chart: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,27 +40,35 @@ const FETCH: &str = "fetch what was written";
 const LATENCY: &str = "produce to a waiting consumer, 500 records/s";
 
 pub const ROWS: &[Row] = &[
-    charted(cost("produce-64k", KB64, "CPU s/GB", |f| f.cpu_s_per_gb)),
-    charted(cost("produce-1m", MB1, "CPU s/GB", |f| f.cpu_s_per_gb)),
-    charted(cost("small", SMALL, "CPU us", |f| f.cpu_us_per_request)),
-    charted(cost("small-5", SMALL_5, "CPU us", |f| f.cpu_us_per_request)),
+    charted("Produce, 64 KiB batches", cost("produce-64k", KB64, "CPU s/GB", |f| f.cpu_s_per_gb)),
+    charted("Produce, 1 MiB batches", cost("produce-1m", MB1, "CPU s/GB", |f| f.cpu_s_per_gb)),
+    charted(
+        "Produce, 100 B a request, 16 x 1",
+        cost("small", SMALL, "CPU us", |f| f.cpu_us_per_request),
+    ),
+    charted(
+        "Produce, 100 B a request, 16 x 5",
+        cost("small-5", SMALL_5, "CPU us", |f| f.cpu_us_per_request),
+    ),
     cost("fsync-small", SYNCED, "CPU us", |f| f.cpu_us_per_request),
     cost("fsync-64k", SYNCED_64, "CPU s/GB", |f| f.cpu_s_per_gb),
-    charted(cost("partitions", MANY, "CPU us", |f| f.cpu_us_per_request)),
-    charted(cost("fetch", FETCH, "CPU s/GB", |f| f.cpu_s_per_gb)),
+    charted(
+        "The same to 1000 partitions",
+        cost("partitions", MANY, "CPU us", |f| f.cpu_us_per_request),
+    ),
+    charted("Fetch", cost("fetch", FETCH, "CPU s/GB", |f| f.cpu_s_per_gb)),
     cost("storm", "5000 clients connect", "CPU us each", |f| f.cpu_us_per_request),
-    cost("storm", "the same, memory for each", "KB", |f| {
-        let grown = (f.rss_mb_after? - f.rss_mb_before?).max(0.0);
-        Some(grown * 1000.0 / f.requests.max(1) as f64)
-    }),
     cost("create", "make a topic of 1000 partitions", "s", seconds),
     cost("group", "a group of 20 settles", "ms", p50),
     cost("join", "a consumer joins a running group (20 ms are its heartbeat)", "ms", p50),
-    charted(cost("usable", "start to usable", "s", seconds)),
-    charted(cost("restart-clean", "restart with 1000 partitions, clean", "s", seconds)),
+    charted("Start to usable", cost("usable", "start to usable", "s", seconds)),
+    charted(
+        "Restart with 1000 partitions",
+        cost("restart-clean", "restart with 1000 partitions, clean", "s", seconds),
+    ),
     cost("restart-killed", "the same after kill -9", "s", seconds),
     cost("stop", "clean stop", "s", seconds),
-    charted(cost("idle", "idle memory", "MB", |f| f.rss_mb_after)),
+    charted("Idle memory", cost("idle", "idle memory", "MB", |f| f.rss_mb_after)),
     rate("produce-64k", KB64, "MB/s", mb),
     rate("produce-1m", MB1, "MB/s", mb),
     rate("small", SMALL, "requests/s", requests),
@@ -81,14 +89,14 @@ pub const ROWS: &[Row] = &[
     latency("paced", PACED, "ms, p99", p99),
     latency("paced", PACED, "ms, p99.9", |f| Some(f.latency_ms?.p999)),
     latency("paced", PACED, "ms, longest", |f| Some(f.latency_ms?.max)),
-    charted(latency("latency", LATENCY, "ms, p50", p50)),
-    charted(latency("latency", LATENCY, "ms, p99", p99)),
+    charted("Producer to consumer, median", latency("latency", LATENCY, "ms, p50", p50)),
+    charted("Producer to consumer, 99 %", latency("latency", LATENCY, "ms, p99", p99)),
 ];
 
 type Figure = fn(&Figures) -> Option<f64>;
 
 const fn cost(name: &'static str, what: &'static str, unit: &'static str, figure: Figure) -> Row {
-    Row { name, what, unit, figure, table: Table::Cost, charted: false }
+    Row { name, what, unit, figure, table: Table::Cost, chart: None }
 }
 
 const fn rate(name: &'static str, what: &'static str, unit: &'static str, figure: Figure) -> Row {
@@ -104,8 +112,8 @@ const fn latency(
     Row { table: Table::Latency, ..cost(name, what, unit, figure) }
 }
 
-const fn charted(row: Row) -> Row {
-    Row { charted: true, ..row }
+const fn charted(title: &'static str, row: Row) -> Row {
+    Row { chart: Some(title), ..row }
 }
 
 fn seconds(figures: &Figures) -> Option<f64> {

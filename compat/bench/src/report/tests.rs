@@ -68,12 +68,20 @@ fn the_tables_say_what_was_measured_and_what_was_not() {
 }
 
 #[test]
-fn the_picture_has_a_bar_for_each_broker_as_long_as_its_share() {
+fn the_picture_has_bars_as_long_as_their_share_and_cuts_what_is_far_longer() {
     let picture = chart::svg(&two_rounds());
-    assert_eq!(picture.matches("<rect x=").count(), 4, "one panel");
-    // Kafka's is the longest: 380 - 104 - 62 - 24.
-    assert!(picture.contains(r#"width="190.0""#), "{picture}");
-    assert!(picture.contains(&format!(r#"width="{:.1}""#, 190.0 * 11.0 / 32.0)), "{picture}");
+    assert_eq!(picture.matches("<rect x=").count(), 2, "one panel, two brokers were measured");
+    // Kafka's is the longest: 380 - 104 - 76 - 24.
+    assert!(picture.contains(r#"width="176.0""#), "{picture}");
+    assert!(picture.contains(&format!(r#"width="{:.1}""#, 176.0 * 11.0 / 32.0)), "{picture}");
+    assert!(picture.contains(">failed</text>") && picture.contains(">-</text>"));
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
     assert_eq!(picture.matches("<text").count(), picture.matches("</text>").count());
+
+    let outcomes = [outcome("kafka", "small", 1, 10.0), outcome("tansu", "small", 1, 41.0)];
+    let column = |broker: &str| Column { broker: broker.into(), title: broker.into() };
+    let results = results(&outcomes, ["kafka", "tansu"].map(column).to_vec(), String::new());
+    let picture = chart::svg(&results);
+    assert_eq!(picture.matches(r#"width="176.0""#).count(), 2, "{picture}");
+    assert!(picture.contains(">41.0, cut</text>"), "{picture}");
 }
