@@ -57,10 +57,6 @@ impl Connection {
         })
     }
 
-    pub fn stream(&self) -> &TcpStream {
-        &self.receiver.stream
-    }
-
     /// A request and its answer; nothing may be in flight.
     pub fn call<R: Request>(&mut self, version: i16, request: &R) -> Result<R::Response> {
         self.sender.send(&mut frame(version, request)?)?;
@@ -79,6 +75,10 @@ impl Sender {
 }
 
 impl Receiver {
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
     /// The next answer behind its correlation id, which is checked. Waits for it.
     pub fn receive(&mut self) -> Result<&[u8]> {
         let frame = loop {

@@ -3,13 +3,13 @@
 //! read on any (epoll), takes what is there, and sends. Sending blocks; a broker that does not read makes all wait.
 
 use crate::{
-    client::{Connection, SILENCE},
+    client::Connection,
     clock,
     outcome::{Latencies, latencies, record},
     produce::{self, Requests},
+    ready::Ready,
 };
-use anyhow::{Result, ensure};
-use rustix::{buffer::spare_capacity, event::epoll, io::retry_on_intr};
+use anyhow::Result;
 use std::{collections::VecDeque, time::Instant};
 
 /// A connection and when each request was sent that waits for its answer there.
@@ -34,23 +34,15 @@ pub fn drive(
 ) -> Result<Latencies> {
     let mut all = latencies();
     let mut rest = Rest { requests, next: 0, total };
-    let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    let mut lines = vec![];
-    for (index, connection) in connections.into_iter().enumerate() {
-        let index = epoll::EventData::new_u64(index as u64);
-        epoll::add(&ready, connection.stream(), index, epoll::EventFlags::IN)?;
-        lines.push(Line { connection, sent: VecDeque::with_capacity(in_flight) });
-    }
+    let line = |connection| Line { connection, sent: VecDeque::with_capacity(in_flight) };
+    let mut lines: Vec<_> = connections.into_iter().map(line).collect();
+    let mut ready = Ready::of(lines.iter().map(|line| &line.connection.receiver))?;
     for line in &mut lines {
         (0..in_flight).try_for_each(|_| line.send(&mut rest))?;
     }
-    let mut events = Vec::with_capacity(lines.len());
-    let silence = SILENCE.try_into()?;
     while all.len() < total {
-        retry_on_intr(|| epoll::wait(&ready, spare_capacity(&mut events), Some(&silence)))?;
-        ensure!(!events.is_empty(), "no answer for {SILENCE:?}");
-        for event in events.drain(..) {
-            lines[event.data.u64() as usize].take(&mut rest, &mut all)?;
+        for index in ready.wait()? {
+            lines[index].take(&mut rest, &mut all)?;
         }
     }
     Ok(all)

@@ -13,6 +13,7 @@ mod null;
 mod outcome;
 mod paced;
 mod produce;
+mod ready;
 mod report;
 mod scenarios;
 mod server;

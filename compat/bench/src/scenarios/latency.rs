@@ -59,7 +59,7 @@ pub fn run(arguments: &Latency, target: &Target) -> Result<Figures> {
     };
     let work: [Box<dyn FnOnce() -> Result<Latencies> + Send>; 2] = [
         // The latencies of the acknowledgements are not those that are asked for.
-        Box::new(|| paced::drive(vec![producer], &requests, schedule, stamp).map(|_| latencies())),
+        Box::new(|| paced::drive(vec![producer], requests, schedule, stamp).map(|_| latencies())),
         Box::new(|| consume(consumer, &name, schedule, *record_bytes)),
     ];
     let latencies = in_threads(work.into())?;

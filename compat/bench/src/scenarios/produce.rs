@@ -93,7 +93,7 @@ pub fn run(arguments: &Produce, target: &Target) -> Result<Figures> {
         None => closed::drive(open, requests, connections.in_flight, total)?,
         Some(rate) => {
             let schedule = paced::Schedule { start: clock::now() + LEAD, rate: *rate, total };
-            paced::drive(open, &requests, schedule, |_, _| {})?
+            paced::drive(open, requests, schedule, |_, _| {})?
         }
     };
     let figures = watch.stop(total, total * batch_bytes as u64, &latencies)?;
