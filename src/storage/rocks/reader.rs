@@ -23,6 +23,8 @@ pub struct Entries<'a> {
     log: LogId,
     /// Batches wholly below it are skipped.
     from: Offset,
+    /// One based below `from` may reach it.
+    looks_back: bool,
     started: bool,
 }
 
@@ -31,13 +33,17 @@ impl<'a> Entries<'a> {
     pub fn new(db: &'a Db, log: LogId, first: Offset, end: Offset, from: Offset) -> Entries<'a> {
         let upper = keys::batch(log, end);
         let found = db.iterate(Family::Log, &keys::batch(log, first), &upper);
-        Entries { found, log, from, started: false }
+        Entries { found, log, from, looks_back: first < from, started: false }
     }
 
     /// The next batch; what it lends lives until the next call.
     pub fn next(&mut self) -> Result<Option<(Summary, Stored<'_>)>, StorageError> {
         if self.started {
             self.found.next();
+        } else if !self.looks_back {
+            // Looking back from the first entry of all passes what was deleted of the log before, however much that is.
+            self.started = true;
+            self.found.seek_to_first();
         } else {
             self.started = true;
             self.found.seek_for_prev(keys::batch(self.log, self.from));

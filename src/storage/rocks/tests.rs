@@ -655,3 +655,21 @@ fn free_space_is_looked_at_now_and_then_and_the_reserve_holds() {
     }
     panic!("a full disk was not seen");
 }
+
+/// A thousand partitions made after a busy topic was deleted took half a minute: each looked back past all its batches.
+#[test]
+fn opening_a_log_does_not_pass_what_was_deleted_of_another() {
+    use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
+    let bench = OnDisk::new();
+    let (busy, opened, _) = filled(bench.rocks(), &[10; 2_000]);
+    drop(opened);
+    finish(bench.rocks().delete(busy)).unwrap();
+    let log = bench.rocks().create(OPTIONS).unwrap();
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    let mut counts = PerfContext::default();
+    counts.reset();
+    open(bench.rocks(), log);
+    let compared = counts.metric(PerfMetric::UserKeyComparisonCount);
+    set_perf_stats(PerfStatsLevel::Disable);
+    assert!(compared < 1_000, "{compared} keys were compared");
+}
