@@ -2,18 +2,20 @@
 //!
 //! Waking a thread costs more than appending a small batch, and a thread that is woken for the first of many appends commits
 //! that one alone. So there are two ways to send: `send` wakes at once, `send_soon` when the tasks that can run now have run,
-//! which are likely to append too. The latter is a task that yields once.
+//! which are likely to append too. The latter is a task that lets others go first.
 
 use std::{
+    future::poll_fn,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering, fence},
         mpsc::{self, TryRecvError},
     },
+    task::Poll,
     thread::{self, Thread},
     time::Duration,
 };
-use tokio::{runtime::Handle, task::yield_now};
+use tokio::runtime::Handle;
 
 /// A queue without bound: who sends is bounded by what it may have in progress. The receiver does not notice that the senders
 /// have gone: what ends it must be sent.
@@ -117,11 +119,26 @@ impl Bell {
         let ring = Ring(self.clone());
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                yield_now().await;
+                step_back().await;
                 drop(ring);
             });
         }
     }
+}
+
+/// Lets the tasks before it in its worker's queue run. Unlike with `yield_now` the task stays where other workers can steal
+/// it, so that it waits for none that is busy for long.
+async fn step_back() {
+    let mut back = false;
+    poll_fn(|context| {
+        if back {
+            return Poll::Ready(());
+        }
+        back = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
 }
 
 /// Rings when it goes, even if its task is never run.
@@ -137,7 +154,7 @@ impl Drop for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::sync::oneshot;
+    use tokio::{sync::oneshot, task::yield_now};
 
     /// A thread that counts what it receives, until it shall say so.
     fn counting(receiver: Receiver<Option<oneshot::Sender<usize>>>) -> thread::JoinHandle<()> {
