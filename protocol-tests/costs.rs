@@ -152,14 +152,12 @@ impl Load {
         let topics = vec![topic.with_num_partitions(1).with_replication_factor(1)];
         load.request = frame(7, &CreateTopicsRequest::default().with_topics(topics));
         load.run(1);
-        let produce = |records: usize| {
-            let partition = PartitionProduceData::default().with_records(Some(batch(records)));
-            let topic = TopicProduceData::default().with_name(name.clone());
-            let topics = vec![topic.with_partition_data(vec![partition])];
-            let request = ProduceRequest::default().with_acks(-1).with_timeout_ms(10_000);
-            frame(9, &request.with_topic_data(topics))
-        };
-        load.request = produce(if matches!(scenario, SmallProduce) { 1 } else { 600 });
+        let records = if matches!(scenario, SmallProduce) { 1 } else { 600 };
+        let partition = PartitionProduceData::default().with_records(Some(batch(records)));
+        let topic = TopicProduceData::default().with_name(name.clone());
+        let topics = vec![topic.with_partition_data(vec![partition])];
+        let request = ProduceRequest::default().with_acks(-1).with_timeout_ms(10_000);
+        load.request = frame(9, &request.with_topic_data(topics));
         let produced: ProduceResponse = load.first(9);
         assert_eq!(produced.responses[0].partition_responses[0].error_code, 0);
         if matches!(scenario, Fetch) {
