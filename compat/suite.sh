@@ -8,9 +8,9 @@
 # in it is not run again. --logs DIR keeps what the tests and the broker printed.
 #
 # expected.tsv, tab-separated: test, what Kafka 4.1.1 does (pass, fail or skip), what Ottla does, when it runs (`all`, `ci`,
-# `flaky`: the best of three; `ci,flaky`: both), and why if that is not `pass pass`. A row that says `skip` for both is not run. What Kafka
-# passes and Ottla fails is a gap and stands in FINDINGS.md. Any other result than the expected one fails the run: an
-# unexpected pass too.
+# `flaky`: the best of three; `ci,flaky`: both), and why if that is not `pass pass`. A row that says `skip` for both is not
+# run. What Kafka passes and Ottla fails is a gap and stands in FINDINGS.md. Any other result than the expected one fails the
+# run: an unexpected pass too.
 #
 # The suite sets `suite`, may set `ottla` and `kafka` (arguments for starting each), `port` and `time_limit` (seconds), and
 # defines

@@ -22,13 +22,13 @@
 //! so): wait for the socket and read it (the frame is copied once, small as it is); decode and check; a message to the
 //! partition's actor; a command to the writing thread, which is woken once for all tasks that can run (`storage`'s queue); one
 //! write to the write-ahead log for the whole group; the actor is woken by what is written, and answers; one write to the
-//! socket. Under load all but the socket's read and write is shared: with 16 clients a group is 8 requests. Two fifths of the
-//! processor time are then the kernel's TCP, a seventh the log, the rest is flat.
+//! socket. Under load all but the socket's read and write is shared: with 16 clients a group is 6 to 9 requests. A third of
+//! the processor time is then the kernel's network, a seventh the log, the rest is flat.
 //!
 //! A batch of 64 KiB is read into a recycled buffer of the frame's size and written from there to its segment file: the only
-//! copies are the kernel's, from the socket and into the page cache, and the latter is half of all it costs. What is fetched
-//! leaves from the page cache by sendfile. In memory (`--dev`) the batch is copied once into fresh memory, which costs more
-//! than the page cache does: each page is a fault, and huge pages are dearer still where a host must supply them.
+//! copies are the kernel's, from the socket and into the page cache, and the latter is two fifths of all it costs. What is
+//! fetched leaves from the page cache by sendfile. In memory (`--dev`) the batch is copied once into fresh memory, where each
+//! page is a fault: a third of all. Huge pages were dearer still, on a machine whose host must supply them.
 //!
 //! # Invariants of absence
 //!
